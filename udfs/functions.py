@@ -23,8 +23,8 @@ from dphh.udfs.draws.spurious import lifted_of_level
 from dphh.udfs.draws.subsets import reports_of_rows
 from dphh.udfs.draws.votes import UINT64, random_words_of_rows, votes_of_rows
 from dphh.udfs.kernel import whole_users as of
-from dphh.udfs.kernel.contributions import equal_weights
-from dphh.udfs.kernel.two_rounds import Round1Weights
+from dphh.udfs.kernel.contributions import EqualWeights
+from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
 
 LONG, TEXT = pa.int64(), pa.string()
 #: Arrow types of columns with a list of integers in each row: those of all users of that row.
@@ -118,7 +118,9 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             of.pairs, (INTS, INTS, INTS, ONE_INT), pa.struct([("lengths", INTS), ("keys", LONGS)])
         ),
         "keys_of_words": Function(
-            of.keys_of_words, (*USERS_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP), LONGS
+            of.keys_of_counted_words,
+            (*USERS_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP),
+            LONGS,
         ),
         "contributions_of_words": Function(
             of.contributions_by(of.equal_weights_of_words),
@@ -134,13 +136,13 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "weight": Function(of.weight_of, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_by(equal_weights), (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
+            of.contributions_by(EqualWeights), (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
         ),
         "round_1_contributions": Function(
             of.contributions_by(Round1Weights), (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE
         ),
         "round_2_contributions": Function(
-            of.contributions_by(of.weights_by_g), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
+            of.contributions_by(Round2Weights), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
             of.contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE

@@ -23,7 +23,7 @@ from dphh.privacy.forecast_rounds import (
 from dphh.privacy.set_union import LARGEST_DISTANCE
 from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
-from dphh.udfs.kernel.whole_users import first_row_sums
+from dphh.udfs.kernel.whole_users import contributions_by
 
 SIGMA_GRID = 2**15
 Rule = Round1Weights | Round2Weights
@@ -81,9 +81,8 @@ def sums(users: Lists, rule: Rule) -> dict[int, int]:
     user_hashes, lengths = [[*range(len(users))]], [[len(user) for user in users]]
     held = [[key for user in users for key in KEYS[user].tolist()]]
     lists = pa.list_(pa.int64())
-    found = first_row_sums(
-        pa.array(user_hashes, lists), pa.array(lengths, lists), pa.array(held, lists), rule
-    )
+    columns = (pa.array(column, lists) for column in (user_hashes, lengths, held))
+    found = contributions_by(lambda: rule)(*columns)
     added: dict[int, int] = {}
     for row in found.flatten().to_pylist():
         added[row["key"]] = added.get(row["key"], 0) + row["weight"]
@@ -111,14 +110,14 @@ def test_a_user_moves_round_1_by_the_unit_at_most(users, more, unit):
 def test_a_user_moves_round_2_by_the_unit_at_most(users, more, unit, seed):
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    rule = Round2Weights(unit, KeyIndex(KEYS), weights)
+    rule = Round2Weights((KeyIndex(KEYS), weights), unit)
     for their in (more, more[:1], everything, []):
         assert moved(users, their, rule) <= unit**2
 
 
 def test_round_2_refuses_a_gram_that_round_1_did_not_name():
     """Its weight would depend on who else holds it."""
-    rule = Round2Weights(900, KeyIndex(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    rule = Round2Weights((KeyIndex(KEYS[::2]), np.full(len(KEYS[::2]), 64)), 900)
     assert sums([[0, 2, 4]], rule)
     with pytest.raises(RuntimeError, match="that no user held in round 1"):
         sums([[0, 1]], rule)
@@ -134,7 +133,7 @@ def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs():
 def test_weights_whose_squares_could_overflow_are_refused(weight, is_taken):
     weights = np.array([1, weight], dtype=np.int64)
     if is_taken:
-        Round2Weights(1024, KeyIndex(KEYS[:2]), weights)
+        Round2Weights((KeyIndex(KEYS[:2]), weights), 1024)
         return
     with pytest.raises(ValueError, match="4,096 or more"):
-        Round2Weights(1024, KeyIndex(KEYS[:2]), weights)
+        Round2Weights((KeyIndex(KEYS[:2]), weights), 1024)

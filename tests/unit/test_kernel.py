@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs.kernel.contributions import below_cut, contributions, distinct_pairs, equal_weights
+from dphh.udfs.kernel.contributions import EqualWeights, are_kept, contributions, distinct_pairs
 from dphh.udfs.kernel.positions import KeyIndex
 
 BITS, CAP = 10, 4
@@ -15,8 +15,8 @@ BITS, CAP = 10, 4
 def test_of_equal_places_none_is_kept_beyond_the_cap():
     positions = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
     owner = np.array([0, 0, 0, 0, 0, 2, 2, 2, 2, 2])
-    below = below_cut(owner, positions, np.bincount(owner), 2)
-    assert below.tolist() == [False] * 5 + [False, True, True, False, False]
+    kept = are_kept(owner, positions, np.bincount(owner), 2)
+    assert kept.tolist() == [False] * 5 + [False, True, True, False, False]
 
 
 def test_the_cut_is_the_users_own_however_different_users_hashes_are():
@@ -26,10 +26,10 @@ def test_the_cut_is_the_users_own_however_different_users_hashes_are():
     owner = np.repeat(np.arange(len(number)), number)
     highest = np.array([1 << 8, 1, 1 << 39, 1 << 20, 1 << 40])
     hashes = (rng.random(len(owner)) * highest.take(owner)).astype(np.uint64)
-    below = below_cut(owner, hashes, number, 100)
+    kept = are_kept(owner, hashes, number, 100)
     for user in np.flatnonzero(number):
         of_user = hashes[owner == user]
-        assert np.array_equal(below[owner == user], of_user < np.sort(of_user)[100])
+        assert np.array_equal(kept[owner == user], of_user < np.sort(of_user)[100])
 
 
 @pytest.mark.parametrize("lefts", [1, 700, 2**15, 2**20])
@@ -51,9 +51,7 @@ def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
 
 def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
     keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
-    found, sums = contributions(
-        np.arange(3), np.array([2, 2, 3]), keys, equal_weights(CAP, BITS, 7)
-    )
+    found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, EqualWeights(CAP, BITS, 7))
     added_to: Counter = Counter()
     for key, weighs in zip(found.tolist(), sums.tolist(), strict=True):
         added_to[key] += weighs

@@ -26,15 +26,15 @@ from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, number_bits
 
-#: The positions of a piece: processed at one time, so that arrays stay in the processor's cache.
+#: About how many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 17
-#: Bits of the hash that orders an over-full user's keys.
+#: Bits of a priority, the number by which an over-full user's keys are ordered: the smallest stay.
 _PRIORITY_BITS = np.uint64(40)
-#: How many of these bits hold w, where the keys of the largest w are kept: as many as ONE_W has.
+#: How many of these bits are ONE_W - w, the others a hash, where users keep the keys of largest w.
 _W_BITS = np.uint64(16)
-#: The limit below which a hash is small is guessed from a sample of so many hashes, such that some
-#: times as many small ones lie below it as are needed.
-_SAMPLED_HASHES, _LIMIT_MARGIN = 1 << 11, 1.5
+#: To find a user's smallest priorities, a limit is guessed from a sample of so many priorities. It
+#: is set so high that _LIMIT_MARGIN times as many as are needed should lie below it.
+_SAMPLED_PRIORITIES, _LIMIT_MARGIN = 1 << 11, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class WeightRule(Protocol):
     """A rule for the integer weights that users give to each of the keys they hold.
 
     A rule looks at one user at a time and keeps the user's L2 norm within what was priced. A rule
-    with a method `list_sizes(key_counts)` also gives weights to negative keys, which count users by
-    how many keys they hold: (key, weight) for each user who holds a key.
+    with a method `weigh_list_sizes(key_counts)` also gives weights to negative keys, which count
+    users by how many keys they hold: the keys, and what all users together add to each.
 
     A key of weight 0 is dropped: its sum does not change, and a level's noise and threshold use
     only sums. A rule with `keeps_zeros` keeps such keys in the output, because a later step asks
@@ -68,12 +68,12 @@ class WeightRule(Protocol):
 class EqualWeights:
     """The weighted Gaussian policy (Gopi et al. 2020): floor(2^b / sqrt(t)) for each of t keys.
 
-    A user with more than `max_items` keys keeps those whose hash (of key, user and salt) is below
-    the user's (max_items + 1)st smallest hash: `max_items` keys, or fewer where hashes are equal.
+    b is `grid_bits`. An over-full user, who holds more than `max_items` keys, keeps those with the
+    smallest hashes of key, user and salt, and t is `max_items`.
     """
 
-    #: weights[t] is the weight for t keys; the last, at max_items, also for more than that.
-    weights: Integers
+    max_items: int
+    grid_bits: int
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
     hash_keys: Callable[[Integers], Hashes] = number_bits
@@ -81,35 +81,25 @@ class EqualWeights:
     keeps_zeros: bool = False
 
     def __call__(self, held: HeldKeys) -> Integers:
-        max_items = len(self.weights) - 1
-        weight = self.weights.take(held.key_counts, mode="clip").take(held.owner)
-        over_full = held.key_counts > max_items
-        if over_full.any():
-            over = np.flatnonzero(over_full.take(held.owner))
-            owner = held.owner.take(over)
-            priorities = priorities_of(held, over, self.salt, self.hash_keys)
-            key_counts = held.key_counts * over_full
-            weight[over] = self.weights[-1] * below_cut(owner, priorities, key_counts, max_items)
+        by_count = _weights_by_count(self.grid_bits, self.max_items)
+        weight = by_count.take(held.key_counts, mode="clip").take(held.owner)
+        weight[dropped_pairs(held, self.max_items, self.salt, self.hash_keys)] = 0
         return weight
 
 
-def priorities_of(
-    held: HeldKeys, over: Integers, salt: int, hash_keys: Callable[[Integers], Hashes]
-) -> Hashes:
-    """A hash for each of these pairs: an over-full user keeps the keys with the smallest ones."""
-    users = mix_bits(number_bits(held.user_hashes), salt)
-    priorities = mix_bits(hash_keys(held.keys.take(over)) ^ users.take(held.owner.take(over)))
-    priorities >>= np.uint64(64) - _PRIORITY_BITS
-    return priorities
+@lru_cache(maxsize=64)
+def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
+    """The weights of a user's keys if the user holds 0, 1, ..., max_items keys."""
+    return np.array([0, *weights(grid_bits, max_items)], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class RelativeWeights:
     """floor(unit w / |w|_2) for each of a user's keys; w follows from its earlier noised weights.
 
-    A user with more than `max_items` keys keeps those of the largest w; equal ones are ordered by
-    hash. Every key that any user holds has a w: earlier rounds noised it, whatever weight it got.
-    So given those noised weights, w does not depend on who else holds the key.
+    An over-full user, who holds more than `max_items` keys, keeps those of the largest w; equal w
+    are ordered by hash. Every key that any user holds has a w: earlier rounds noised it, whatever
+    weight it got. So given those noised weights, w does not depend on who else holds the key.
     """
 
     unit: int
@@ -124,31 +114,35 @@ class RelativeWeights:
         w = self.w.take(held.keys)
         if not w.all():
             raise RuntimeError("dphh: a user holds an item that no user held a round before")
-        over_full = held.key_counts > self.max_items
-        if over_full.any():
-            over = np.flatnonzero(over_full.take(held.owner))
-            owner = held.owner.take(over)
-            priorities = priorities_of(held, over, self.salt, self.hash_keys) >> _W_BITS
-            priorities |= (ONE_W - w.take(over)).view(np.uint64) << (_PRIORITY_BITS - _W_BITS)
-            key_counts = held.key_counts * over_full
-            w[over] *= below_cut(owner, priorities, key_counts, self.max_items)
+        w[dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)] = 0
         return round_2_weights(self.unit, w, held.owner, len(held.key_counts))
 
 
-def equal_weights(
+def dropped_pairs(
+    held: HeldKeys,
     max_items: int,
-    grid_bits: int,
     salt: int,
-    hash_keys: Callable[[Integers], Hashes] = number_bits,
-    keeps_zeros: bool = False,
-) -> EqualWeights:
-    """`EqualWeights` by a level's parameters."""
-    return EqualWeights(_weights_by_count(grid_bits, max_items), salt, hash_keys, keeps_zeros)
+    hash_keys: Callable[[Integers], Hashes],
+    w: Integers | None = None,
+) -> Integers:
+    """The indices of the pairs that do not count, as their users hold more than `max_items` keys.
 
-
-@lru_cache(maxsize=64)
-def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
-    return np.array([0, *weights(grid_bits, max_items)], dtype=np.int64)
+    Such a user keeps the keys of the largest w, if w is given; equal ones by the smallest hash of
+    key, user and salt. These are `max_items` keys, or fewer where hashes are equal.
+    """
+    over_full = held.key_counts > max_items
+    if not over_full.any():
+        return np.empty(0, dtype=np.int64)
+    pairs = np.flatnonzero(over_full.take(held.owner))
+    owner = held.owner.take(pairs)
+    users = mix_bits(number_bits(held.user_hashes), salt)
+    priorities = mix_bits(hash_keys(held.keys.take(pairs)) ^ users.take(owner))
+    priorities >>= np.uint64(64) - _PRIORITY_BITS
+    if w is not None:
+        priorities >>= _W_BITS
+        priorities |= (ONE_W - w.take(pairs)).view(np.uint64) << (_PRIORITY_BITS - _W_BITS)
+    kept = are_kept(owner, priorities, held.key_counts * over_full, max_items)
+    return pairs.take(np.flatnonzero(~kept))
 
 
 def contributions(
@@ -160,32 +154,21 @@ def contributions(
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
     user has several times counts once.
     """
-    parts = [
-        part
-        for held in _held_by_pieces(user_hashes, lengths, keys)
-        for part in _sums_of_piece(held, weigh)
-    ]
     nothing = np.empty(0, dtype=np.int64)
-    found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
-    return found, weights
-
-
-def _held_by_pieces(user_hashes: Integers, lengths: Integers, keys: Integers) -> Iterator[HeldKeys]:
-    """The distinct keys that these users hold, some whole users at a time."""
-    for first, last, start, end in _pieces_of_users(lengths, keys):
-        users = np.repeat(np.arange(last - first, dtype=np.uint32), lengths[first:last])
-        held_keys, owner = distinct_pairs(keys[start:end], users)
-        key_counts = np.bincount(owner, minlength=last - first)
-        yield HeldKeys(held_keys, owner, key_counts, user_hashes[first:last])
-
-
-def _sums_of_piece(held: HeldKeys, weigh: WeightRule) -> Iterator[tuple[Integers, Integers]]:
-    yield sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
-    list_sizes = getattr(weigh, "list_sizes", None)
-    if list_sizes is not None:
-        sizes, weights = list_sizes(held.key_counts)
-        order = np.argsort(sizes)
-        yield sums_by_key(sizes[order], weights[order])
+    sums = [(nothing, nothing)]
+    weigh_list_sizes = getattr(weigh, "weigh_list_sizes", None)
+    for users, positions in _pieces_of_users(lengths, keys):
+        hashes = user_hashes[users]
+        indices = np.repeat(np.arange(len(hashes), dtype=np.uint32), lengths[users])
+        held_keys, owner = distinct_pairs(keys[positions], indices)
+        held = HeldKeys(held_keys, owner, np.bincount(owner, minlength=len(hashes)), hashes)
+        sums.append(sums_by_key(held_keys, weigh(held), getattr(weigh, "keeps_zeros", False)))
+        if weigh_list_sizes is not None:
+            bins, weights = weigh_list_sizes(held.key_counts)
+            order = np.argsort(bins)
+            sums.append(sums_by_key(bins[order], weights[order]))
+    found, added = (np.concatenate(columns) for columns in zip(*sums, strict=True))
+    return found, added
 
 
 def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
@@ -209,18 +192,18 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     return one, two
 
 
-def _narrow_keys(keys: Any, room: int) -> tuple[Any, int, int]:
-    """The keys in 32 bits if they fit into `room` bits, else in 64; the largest key, which is below
-    what -1 becomes; and how many bits the right half of a pair has now."""
+def _narrow_keys(keys: Any, most_bits: int) -> tuple[Any, int, int]:
+    """The keys in 32 bits if they fit into `most_bits` bits, else in 64; the largest key, which is
+    below what -1 becomes; and how many bits the right half of a pair has now."""
     largest = int(keys.max(initial=0))
-    if largest + 1 < 2**room:
+    if largest + 1 < 2**most_bits:
         return keys.astype(np.uint32), largest, 32
     if largest >> 32:
         halves = keys.view(np.int32)
         left, right = halves[1::2], halves[::2]
         for_right = int(right.max()).bit_length()
         squeezed = (largest >> 32 << for_right) + (1 << for_right)
-        if squeezed < 2**room:
+        if squeezed < 2**most_bits:
             pairs = left.view(np.uint32) << np.uint32(for_right)
             pairs |= right.view(np.uint32)
             return pairs, squeezed - 1, for_right
@@ -235,58 +218,59 @@ def first_occurrences(ascending: Any) -> Integers:
     return np.flatnonzero(new)
 
 
-def below_cut(
-    owner: Integers, priorities: Hashes, key_counts: Integers, cap: int
+def are_kept(
+    owner: Integers, priorities: Hashes, key_counts: Integers, max_items: int
 ) -> NDArray[np.bool_]:
-    """Which keys of over-full users have a hash below their owner's (cap + 1)st smallest one.
+    """Whether each key's priority is below its owner's (max_items + 1)st smallest one.
 
-    These are `cap` keys of each user, or fewer where hashes are equal.
+    All owners are over-full. `key_counts` has 0 for other users.
     """
     in_order = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
-    some, found = _smallest_hashes(owner, priorities, key_counts, cap)
+    some, found = _with_small_priorities(owner, priorities, key_counts, max_items)
     sought = np.sort(in_order.take(some))
     start = np.cumsum(found) - found
-    cuts = sought.take(start + cap, mode="clip")
-    below: NDArray[np.bool_] = in_order < cuts.take(owner)
-    return below
+    cuts = sought.take(start + max_items, mode="clip")
+    kept: NDArray[np.bool_] = in_order < cuts.take(owner)
+    return kept
 
 
-def _smallest_hashes(
-    owner: Integers, priorities: Hashes, key_counts: Integers, cap: int
+def _with_small_priorities(
+    owner: Integers, priorities: Hashes, key_counts: Integers, max_items: int
 ) -> tuple[Integers, Integers]:
-    """Indices of keys, among which are those of each user's cap + 1 smallest hashes; and how many
-    of these indices each user has. Other keys need no sorting.
+    """Indices of keys, among which are those of each user's max_items + 1 smallest priorities; and
+    how many of these indices each user has. Other keys need no sorting.
 
-    A limit is guessed for each user from a sample of all hashes. For users who have too few hashes
-    below it, all are taken, so a wrong guess costs time and changes no result.
+    A limit is guessed for each user from a sample of all priorities. For users who have too few
+    priorities below it, all are taken, so a wrong guess costs time and changes no result.
     """
-    sample = np.sort(priorities[:: len(priorities) // _SAMPLED_HASHES + 1])
-    wanted = (cap + 1) * _LIMIT_MARGIN * len(sample) / np.maximum(key_counts, 1)
+    sample = np.sort(priorities[:: len(priorities) // _SAMPLED_PRIORITIES + 1])
+    wanted = (max_items + 1) * _LIMIT_MARGIN * len(sample) / np.maximum(key_counts, 1)
     all_of_them = np.uint64(1) << _PRIORITY_BITS
     limits = np.append(sample, all_of_them).take(wanted.astype(np.int64), mode="clip")
     for _ in range(2):
         some = np.flatnonzero(priorities < limits.take(owner))
         found = np.bincount(owner.take(some), minlength=len(key_counts))
-        too_few = (found <= cap) & (key_counts > cap)
+        too_few = (found <= max_items) & (key_counts > max_items)
         if not too_few.any():
             break
         limits[too_few] = all_of_them
     return some, found
 
 
-def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
-    """Divide whole users into pieces of about PIECE_SIZE positions, with few enough users for a key
-    and a user's index to fit one integer. Each contribution depends on one user alone and sums are
-    integers, so the division does not change any sum."""
+def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice, slice]]:
+    """Divides whole users into pieces of about PIECE_SIZE positions: for each piece, its users and
+    their positions. A piece has so few users that a key and a user's index fit into one integer.
+    Each contribution depends on one user alone and sums are integers, so the division does not
+    change any sum."""
     ends = np.cumsum(lengths)
-    first = before = 0
-    while first < len(lengths):
-        last = max(int(np.searchsorted(ends, before + PIECE_SIZE, side="right")), first + 1)
-        bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
-        last = min(last, first + (1 << min(63 - bits, 64 - int(_PRIORITY_BITS))))
-        end = int(ends[last - 1])
-        yield first, last, before, end
-        first, before = last, end
+    user = position = 0
+    while user < len(lengths):
+        stop = max(int(np.searchsorted(ends, position + PIECE_SIZE, side="right")), user + 1)
+        bits = int(keys[position : ends[stop - 1]].max(initial=0)).bit_length()
+        stop = min(stop, user + (1 << min(63 - bits, 64 - int(_PRIORITY_BITS))))
+        end = int(ends[stop - 1])
+        yield slice(user, stop), slice(position, end)
+        user, position = stop, end
 
 
 def sums_by_key(

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.privacy.reweighing import Reweighing
-from dphh.udfs.kernel.contributions import RelativeWeights, WeightRule, contributions, equal_weights
+from dphh.udfs.kernel.contributions import (
+    EqualWeights,
+    HeldKeys,
+    RelativeWeights,
+    WeightRule,
+    contributions,
+    distinct_pairs,
+    dropped_pairs,
+)
 from dphh.udfs.kernel.given_grams import contributions_to_keys
 from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
 from dphh.udfs.kernel.positions import (
@@ -28,25 +36,30 @@ from dphh.udfs.kernel.positions import (
     look_up_ids,
     pairs_at_kept_positions,
 )
-from dphh.udfs.kernel.two_rounds import Round2Weights, keys_of_kept_words
 from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers
 
 
-def contributions_by(rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
-    """A function (user_hashes, lengths, keys, *parameters) of Arrow columns: what the users of all
-    these rows add, by the rule that `rule` makes of the parameters; the first row has the result.
+def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
+    """A function (user_hashes, lengths, keys, *parameters) of Arrow columns: the keys and weights
+    that the users of all these rows add, by the rule that `make_rule` makes of the parameters. The
+    first row has them all.
     """
 
-    def added(user_hashes: Any, lengths: Any, keys: Any, *parameters: Any) -> pa.Array:
-        return first_row_sums(user_hashes, lengths, keys, rule(*parameters))
+    def contributions_of_rows(
+        user_hashes: Any, lengths: Any, keys: Any, *parameters: Any
+    ) -> pa.Array:
+        hashes, counts, rows = map(one_array, (user_hashes, lengths, keys))
+        rule = make_rule(*parameters)
+        added = contributions(values_of(hashes), values_of(counts), values_of(rows), rule)
+        return in_first_row(len(rows), *added)
 
-    return added
+    return contributions_of_rows
 
 
 def equal_weights_of_words(words: WordIds, max_items: int, grid_bits: int, salt: int) -> WeightRule:
     """The rule of `dphh_contributions_of_words`: words are chosen by their spelling."""
-    return equal_weights(max_items, grid_bits, salt, words.hashes().take)
+    return EqualWeights(max_items, grid_bits, salt, words.hashes().take)
 
 
 def weights_by_w(
@@ -56,13 +69,8 @@ def weights_by_w(
     `w`), and every word that any user holds, even if all its weights are 0."""
     hash_keys = words.hashes().take
     if w is None:
-        return equal_weights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
+        return EqualWeights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
     return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
-
-
-def weights_by_g(g: tuple[KeyIndex, Integers], norm: int) -> WeightRule:
-    """The rule of `dphh_round_2_contributions`. `g`: an index of grams, and the weight of each."""
-    return Round2Weights(norm, *g)
 
 
 def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
@@ -73,30 +81,38 @@ def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Ar
     return in_first_row(len(rows), key, weight)
 
 
-def keys_of_words(
+def keys_of_counted_words(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
     words: WordIds,
     keys_by_id: NDArray[np.int64],
-    others: int,
+    first_unlisted_key: int,
     max_items: int,
     salt: int,
 ) -> pa.Array:
     """`dphh_keys_of_words(user_hashes, lengths, ids, words, keys_by_id, others, max_items, salt)`:
-    the key of the word at each position, -1 where the user does not count for it
-    (`keys_of_kept_words`)."""
+    the key of the word at each position, by word id, or -1 if the user does not count for the word.
+
+    A user counts for all words of the public list, whose keys are their numbers in the list, and
+    for at most `max_items` others (`dropped_pairs`), which have keys from `others` on.
+    """
     lists = one_array(ids)
-    keys = keys_of_kept_words(
-        values_of(one_array(user_hashes)),
-        values_of(one_array(lengths)),
-        values_of(lists),
-        words.hashes(),
-        keys_by_id,
-        others,
-        max_items,
-        salt,
-    )
+    hashes, held_ids = values_of(one_array(user_hashes)), values_of(lists)
+    keys = look_up_ids(keys_by_id, held_ids)
+    unlisted = np.flatnonzero(keys >= first_unlisted_key)
+    users = np.repeat(np.arange(len(hashes)), values_of(one_array(lengths))).take(unlisted)
+    # A user with few positions of unlisted words is not over-full.
+    many = np.bincount(users, minlength=len(hashes)) > max_items
+    some = np.flatnonzero(many.take(users))
+    if len(some):
+        unlisted, users = unlisted.take(some), users.take(some)
+        unlisted_ids = held_ids.take(unlisted).astype(np.int64)
+        distinct_ids, owner = distinct_pairs(unlisted_ids, users)
+        held = HeldKeys(distinct_ids, owner, np.bincount(owner, minlength=len(hashes)), hashes)
+        dropped = dropped_pairs(held, max_items, salt, words.hashes().take)
+        pairs = (owner.take(dropped) << 32) | distinct_ids.take(dropped)
+        keys[unlisted[np.isin((users << 32) | unlisted_ids, pairs)]] = -1
     return lists_of(lengths_of(lists), keys)
 
 
@@ -148,12 +164,3 @@ def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: i
     each item, by its earlier noised weights (`dphh.privacy.reweighing`)."""
     public = Reweighing(total_precision, deviation, threshold)
     return pa.array(public.relative_weights(one_array(noisy_sum).to_numpy()))
-
-
-def first_row_sums(user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule) -> pa.Array:
-    """The keys and weights that the users of all these rows add, all in the first row."""
-    rows = one_array(keys)
-    key, weight = contributions(
-        values_of(one_array(user_hashes)), values_of(one_array(lengths)), values_of(rows), weigh
-    )
-    return in_first_row(len(rows), key, weight)
