@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS
+from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZE_BIN_STARTS
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 
@@ -103,15 +103,15 @@ class RecordingHost(Host):
     def forecast_rows(self) -> ResultColumns:
         group, valid = self._put["classes"].columns
         # All grams are in one bin: the lowest if `thresholds` is 1, else the middle one.
-        bins = np.full(len(group), len(BIN_EDGES) // 2 if self.thresholds > 1 else 0)
+        bins = np.full(len(group), len(BIN_STARTS_IN_SIGMAS) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
 
     forecast_signs = forecast_rows
 
     def list_sizes(self) -> ResultColumns:
         return {
-            "bin": np.arange(len(LIST_SIZE_BINS)),
-            "noisy": np.zeros(len(LIST_SIZE_BINS), np.int64),
+            "bin": np.arange(len(LIST_SIZE_BIN_STARTS)),
+            "noisy": np.zeros(len(LIST_SIZE_BIN_STARTS), np.int64),
         }
 
     def forecast_released(self) -> ResultColumns:

@@ -26,7 +26,7 @@ times what they add,
 where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of sum_j l_j subject to
 sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As r_j
 grows with j, a greedy choice from the top attains the maximum, which is a concave, piecewise linear
-function of x with slopes r_j (`most_lost`).
+function of x with slopes r_j (`most_removed`).
 
 The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
 rounded Gaussian's exact tails; sums of k octaves use |round(G) - G| <= 1/2 and the Gaussian's tail.
@@ -49,24 +49,23 @@ from dphh.privacy.special import ndtri
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: The most keys in one release. The delta for the noise table's error allows for as many draws.
+#: The most keys in one release. The delta for errors of the noise's table covers so many draws.
 MOST_KEYS = 1_000_000
-#: A user is 2^FINEST_BITS grid units at most, fewer if the noise would exceed EASY_SIGMA units, or
-#: LARGEST_SIGMA while the least weight is below LEAST_WEIGHT_GOAL units.
-FINEST_BITS = 10
+#: One user is 2^b grid units, with the largest b up to FINEST_BITS at which the noise's sigma is at
+#: most EASY_SIGMA units; or at most LARGEST_SIGMA, until the least weight of a user has
+#: LEAST_WEIGHT_GOAL units, where rounding costs at most 3% of it.
+FINEST_BITS, LEAST_WEIGHT_GOAL = 10, 32
 EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17
-#: If the least weight has this many grid units, rounding costs it at most 3%.
-LEAST_WEIGHT_GOAL = 32
 #: How an interval's failure probability is divided over its low end, its high end and the octaves.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
-#: The relative error of float quantiles is below this.
+#: More than the relative error of a normal quantile that is computed in floats.
 _QUANTILE_MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """What a user adds to the counts of `keys` public keys and to the octaves, which follow the
-    keys. The L2 sensitivity is sqrt(K) users."""
+    """What a user adds to the counts of `keys` public keys and to the octaves. The L2 sensitivity
+    is sqrt(K) users."""
 
     keys: int
     max_items: int
@@ -79,12 +78,12 @@ class Weighing:
 
     @property
     def most_in_full(self) -> int:
-        """K: who holds at most so many keys adds one user to each. At most the number of keys."""
+        """K: a user who holds at most so many keys adds one whole user to each."""
         return min(self.max_items, self.keys)
 
     @property
-    def lost_unit(self) -> int:
-        """S: what a user would add to the octave's coordinate if bounding removed all of a user."""
+    def octave_unit(self) -> int:
+        """S: what stands in an octave's coordinate for one whole user removed from each key."""
         return isqrt(self.most_in_full * self.unit**2 // 4)
 
     @property
@@ -93,7 +92,7 @@ class Weighing:
         return (-(-self.keys // self.most_in_full) - 1).bit_length() if self.keys else 0
 
     def octave(self, held: Integers) -> Integers:
-        """The octave of a user who holds `held` keys: 0 up to K keys, 1 up to 2K, 2 up to 4K."""
+        """The octave of users who hold so many keys: 0 up to K keys, 1 up to 2K, 2 up to 4K."""
         tops = self.most_in_full << np.arange(self.octaves + 1, dtype=np.int64)
         return np.searchsorted(tops, held).astype(np.int64)
 
@@ -102,17 +101,17 @@ class Weighing:
         """w(m), what a user of m keys adds to each, for m = 0 to `keys`."""
         g, adds = self.unit, np.arange(self.unit, 0, -1, dtype=np.int64)
         # A weight w, from g down, is allowed for users of up to (K g^2 - e^2) / w^2 keys.
-        fits = (self.most_in_full * g * g - self._weights_at_octave(g - adds) ** 2) // (adds * adds)
+        fits = (self.most_in_full * g * g - self._octave_weights_of(g - adds) ** 2) // (adds * adds)
         held = np.arange(self.keys + 1, dtype=np.int64)
         return g - np.searchsorted(fits, held).astype(np.int64)
 
     @cached_property
     def octave_weights(self) -> Integers:
         """e(m), what a user of m keys adds to the octave, for m = 0 to `keys`; 0 up to K."""
-        return self._weights_at_octave(self.unit - self.weights)
+        return self._octave_weights_of(self.unit - self.weights)
 
-    def _weights_at_octave(self, lost: Integers) -> Integers:
-        return -(-self.lost_unit * lost // self.unit)
+    def _octave_weights_of(self, removed: Integers) -> Integers:
+        return -(-self.octave_unit * removed // self.unit)
 
     @cached_property
     def loss_ratios(self) -> Floats:
@@ -160,7 +159,7 @@ class IntervalMargins:
 def interval_margins(
     sigma: int, confidence: float, octaves: int = 0, keys_at_once: int = 1
 ) -> IntervalMargins:
-    """The margins with which the intervals of `keys_at_once` keys hold at once, with probability
+    """The margins with which the intervals of `keys_at_once` keys all hold with probability
     `confidence`.
 
     The keys' noises are independent, so each interval may fail with probability
@@ -169,25 +168,21 @@ def interval_margins(
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
     lost = failing * LOST_SHARE if octaves else Fraction(0)
-    each = _failure_probability_of_each(failing - lost, keys_at_once)
+    each = failing - lost
+    if keys_at_once > 1:
+        each = Fraction(-expm1(log1p(-float(each)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
     low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
     return IntervalMargins(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(each - low) - 1,
-        lost=tuple(_bound_of_sum(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
+        lost=tuple(_bound_of_noise_sum(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
     )
 
 
-def _failure_probability_of_each(failing: Fraction, keys_at_once: int) -> Fraction:
-    if keys_at_once <= 1:
-        return failing
-    return Fraction(-expm1(log1p(-float(failing)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
-
-
-def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
-    """What a sum of `terms` rounded Gaussians exceeds with probability `failing` at most."""
+def _bound_of_noise_sum(sigma: int, draws: int, failing: Fraction) -> int:
+    """What the sum of so many draws of noise exceeds with probability `failing` at most."""
     z = -float(ndtri(float(failing))) * (1 + _QUANTILE_MARGIN)
-    return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
+    return ceil(max(z, 0.0) * sigma * sqrt(draws) + draws / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,30 +195,30 @@ class CountIntervals:
 
 
 def count_intervals(
-    noisy: Integers,
-    lost: Integers,
+    noised: Integers,
+    octave_sums: Integers,
     weighing: Weighing,
     sigma: int,
     confidence: float,
     *,
     simultaneous: bool = False,
 ) -> CountIntervals:
-    """Estimates and intervals, in whole users. `noisy` are the keys' noised weights, `lost` the
-    octaves' noised sums.
+    """Estimates and intervals, in whole users, from the noised weights of keys and the noised sums
+    of octaves.
 
     [low, high] contains a key's true number of users with probability `confidence`, for any data;
     with `simultaneous`, all intervals do at once with that probability.
     """
     g = weighing.unit
-    keys_at_once = len(noisy) if simultaneous else 1
+    keys_at_once = len(noised) if simultaneous else 1
     margins = interval_margins(sigma, confidence, weighing.octaves, keys_at_once)
-    users = np.maximum(noisy + g // 2, 0) // g
+    users = np.maximum(noised + g // 2, 0) // g
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
-    return _intervals(users, noisy, np.maximum(noisy, 0), lost, weighing, margins)
+    return _intervals(users, noised, np.maximum(noised, 0), octave_sums, weighing, margins)
 
 
 def simultaneous_intervals(
-    users: Integers, lost: Integers, weighing: Weighing, sigma: int, confidence: float
+    users: Integers, octave_sums: Integers, weighing: Weighing, sigma: int, confidence: float
 ) -> CountIntervals:
     """Intervals that all hold at once, for all keys of a release, from its estimates alone.
 
@@ -234,44 +229,43 @@ def simultaneous_intervals(
     g = weighing.unit
     margins = interval_margins(sigma, confidence, weighing.octaves, weighing.keys)
     least = users * g - g // 2
-    return _intervals(users, least, least + g - 1, lost, weighing, margins)
+    return _intervals(users, least, least + g - 1, octave_sums, weighing, margins)
 
 
 def _intervals(
     users: Integers,
-    least: Integers,
-    most: Integers,
-    lost: Integers,
+    least_noised: Integers,
+    most_noised: Integers,
+    octave_sums: Integers,
     weighing: Weighing,
     margins: IntervalMargins,
 ) -> CountIntervals:
-    """The intervals of estimates whose noised weights lie between `least` and `most`."""
+    """The intervals of estimates whose noised weights are in [least_noised, most_noised]."""
     g = weighing.unit
-    low = np.maximum(-((margins.below - least) // g), 0)
-    most = most + margins.above
-    high = (most + most_lost(most, lost, weighing, margins)) // g
-    # Without a whole number an interval has missed the true number; it is extended to the estimate.
+    low = np.maximum(-((margins.below - least_noised) // g), 0)
+    most = most_noised + margins.above
+    high = (most + most_removed(most, octave_sums, weighing, margins)) // g
+    # An interval that contains no whole number has missed the true one; it gets the estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 
-def most_lost(
-    weights: Integers, lost: Integers, weighing: Weighing, margins: IntervalMargins
+def most_removed(
+    unnoised: Integers, octave_sums: Integers, weighing: Weighing, margins: IntervalMargins
 ) -> Integers:
-    """The most that bounding can have removed from a key whose un-noised weight is at most so many
-    grid units, for each of `weights`; rounded up. `lost` are the octaves' noised sums, from the
-    lowest octave."""
+    """The most grid units that bounding can have removed from a key, for each upper bound in
+    `unnoised` on the key's un-noised sum. `octave_sums` are noised, from the lowest octave."""
     if not weighing.octaves:
-        return np.zeros_like(weights)
-    noised = np.cumsum(lost[::-1])  # the highest octave, the two highest, ...
-    scale = weighing.unit / weighing.lost_unit
+        return np.zeros_like(unnoised)
+    noised = np.cumsum(octave_sums[::-1])  # of the highest octave, the two highest, ...
+    scale = weighing.unit / weighing.octave_unit
     upper = np.maximum(noised + np.asarray(margins.lost), 0) * scale
     # A sum over more octaves is no smaller, so its bound also bounds the shorter sums.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
     slopes = weighing.loss_ratios[::-1]
     bends = np.cumsum(np.diff(upper, prepend=0.0) / slopes)
-    bent = np.interp(weights, np.append(0.0, bends), np.append(0.0, upper))
-    lost_at_most: Integers = np.ceil(bent).astype(np.int64)
-    return lost_at_most + 1  # one unit covers the rounding errors of the floats
+    bent = np.interp(unnoised, np.append(0.0, bends), np.append(0.0, upper))
+    rounded_up: Integers = np.ceil(bent).astype(np.int64)
+    return rounded_up + 1  # one unit covers the rounding errors of the floats
 
 
 def checked_confidence(confidence: float) -> float:

@@ -17,57 +17,52 @@ from math import ceil, inf, isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from dphh.privacy.reweighing import floor_roots
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import LARGEST_DISTANCE, delta_of_distance
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: In round 1, 1 / LIST_SIZES_DIVISOR of a user's squared norm counts how many grams users hold.
+#: In round 1, this part of a user's squared norm, 1 / LIST_SIZES_DIVISOR, goes to the bin of the
+#: user's list size, and the rest to the user's grams.
 LIST_SIZES_DIVISOR = 50
-#: The lower ends of the bins of list sizes: how many valid grams a user holds.
-LIST_SIZE_BINS: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
-#: The lower ends of the bins of noised weights, in sigmas of round 1.
-BIN_EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
+#: The least list size of each bin of list sizes.
+LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
+#: The lower end of each bin of round 1's noised weights, in sigmas of that round.
+BIN_STARTS_IN_SIGMAS = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
 def norm_on_grid(sigma: float, sigma_grid: int) -> int:
-    """A user's L2 norm in grid units, such that noise of sigma_grid units is at least `sigma`
-    users."""
+    """A user's L2 norm in grid units, such that noise of sigma_grid units is noise of `sigma` users
+    or a little more."""
     return int(sigma_grid / sigma * (1 - 2**-40))
 
 
 def round_1_weight(unit: int, held: int) -> int:
-    """What a user who holds `held` grams adds to each in round 1."""
+    """What a user of so many grams adds to each in round 1."""
     return isqrt(unit * unit * (LIST_SIZES_DIVISOR - 1) // (LIST_SIZES_DIVISOR * held))
 
 
 def list_size_weight(unit: int) -> int:
-    """What a user adds in round 1 to the bin of their list size."""
+    """What a user adds in round 1 to the bin of the user's list size."""
     return isqrt(unit * unit // LIST_SIZES_DIVISOR)
 
 
-def list_size_bin(held: Integers) -> Integers:
-    return np.searchsorted(LIST_SIZE_BINS, held, side="right") - 1
-
-
-def norms_rounded_up(squares: Integers) -> Integers:
-    """The square roots of these, rounded up."""
-    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
-    root -= root * root > squares
-    root += root * root < squares
-    return root
+def bins_of_list_sizes(list_sizes: Integers) -> Integers:
+    return np.searchsorted(LIST_SIZE_BIN_STARTS, list_sizes, side="right") - 1
 
 
 def round_2_weights(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
-    """What each pair (holder, gram) of planned weight g adds in round 2: floor(unit g / |g|_2),
-    where |g|_2 is the norm of all of that holder's g, rounded up."""
+    """What each pair of a holder (from 0 to `users` - 1) and a gram adds in round 2: floor(unit g /
+    |g|_2), where g is the gram's planned weight and |g|_2 the norm of the holder's, rounded up."""
     squares = np.zeros(users, dtype=np.int64)
     np.add.at(squares, holder, g * g)
-    return unit * g // np.maximum(norms_rounded_up(squares), 1)[holder]
+    norms = floor_roots(np.maximum(squares, 1) - 1) + 1
+    return unit * g // norms[holder]
 
 
-def draws_delta(epsilon: float) -> float:
+def forecast_draws_delta(epsilon: float) -> float:
     """The delta for the distance of a level's draws from the exact distributions, in both rounds.
 
     At most 2^62 valid grams with separate noise would be 2^63 table draws. There are at most 2^16
@@ -80,20 +75,24 @@ def draws_delta(epsilon: float) -> float:
 class Bins:
     """Bins of round 1's noised weights, and the probability that noise alone falls into each."""
 
-    noise: RoundedGaussian
+    sigma_grid: int
+
+    @property
+    def noise(self) -> RoundedGaussian:
+        return rounded_gaussian(self.sigma_grid)
 
     @cached_property
     def starts(self) -> Integers:
         """The least integer of each bin; for the first bin, the end of the noise's table."""
-        inner = [ceil(edge * self.noise.sigma) for edge in BIN_EDGES[1:]]
+        inner = [ceil(start * self.sigma_grid) for start in BIN_STARTS_IN_SIGMAS[1:]]
         return np.array([-self.noise.reach, *inner], dtype=np.int64)
 
     @cached_property
     def noise_probability_units(self) -> tuple[int, ...]:
         """The probability that noise alone falls into each bin, in units of 2^-256: exactly as the
         table has it."""
-        at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
-        return tuple(x - y for x, y in pairwise(at_least))
+        from_start_on = [self.noise.survival(int(start)) for start in self.starts] + [0]
+        return tuple(this - following for this, following in pairwise(from_start_on))
 
     @cached_property
     def noise_probabilities(self) -> Floats:
@@ -101,7 +100,3 @@ class Bins:
 
     def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)
-
-
-def bins(sigma_grid: int) -> Bins:
-    return Bins(rounded_gaussian(sigma_grid))

@@ -85,7 +85,7 @@ def round_precision(first: RoundNoise, each: RoundNoise) -> int:
 
 
 def floor_roots(squares: Integers) -> Integers:
-    """floor(sqrt(n)) for integers n below 2^52. The float square root may be wrong by one."""
+    """floor(sqrt(n)) for integers n from 0 to 2^62. The float square root may be wrong by one."""
     root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     root -= root * root > squares
     root += (root + 1) * (root + 1) <= squares

@@ -129,7 +129,7 @@ def delta_of_distance(distance: Fraction, epsilon: float) -> float:
     return nextafter(float(distance * scale), 1.0)
 
 
-def spurious_delta(epsilon: float) -> float:
+def spurious_draws_delta(epsilon: float) -> float:
     """The delta for the draws of a level's spurious grams, out of at most 2^62 valid ones.
 
     Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which

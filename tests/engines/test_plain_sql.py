@@ -27,7 +27,7 @@ from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
-from dphh.privacy.forecast_rounds import LIST_SIZE_BINS
+from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
@@ -241,7 +241,7 @@ def told_of(seen, level, valid, *beside) -> Forecast:
         level.sigma_grid,
         seen.unit_1,
         seen.unit_2,
-        LIST_SIZE_BINS.tolist(),
+        LIST_SIZE_BIN_STARTS.tolist(),
         bins=pa.table({"bin": np.arange(len(seen.law.starts)), "start": seen.law.starts}),
         weights=pa.table({**of_rows, "weight": weights}),
         thresholds=pa.table({**of_rows, "threshold": thresholds}),

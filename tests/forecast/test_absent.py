@@ -10,7 +10,7 @@ from scipy import stats
 
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
-from dphh.privacy.forecast_rounds import Bins, bins
+from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.absent import draw_bins, draw_lifted, draw_nonpositive
 from dphh.udfs.draws.noise import draw_rounded_gaussian
@@ -26,7 +26,7 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
     """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
     valid = valid_classes(first_rung(4), np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
     keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
-    law = bins(SIGMA_GRID)
+    law = Bins(SIGMA_GRID)
     rows = len(valid.sizes), len(law.starts)
     tails = np.random.default_rng(3).choice([0.05, 0.2, 0.5], rows)
     from_tail = {0.05: SIGMA_GRID * 1.645, 0.2: SIGMA_GRID * 0.8416, 0.5: 1}

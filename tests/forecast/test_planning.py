@@ -13,12 +13,17 @@ from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_r
 from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, list_size_weight, norm_on_grid
+from dphh.privacy.forecast_rounds import (
+    BIN_STARTS_IN_SIGMAS,
+    LIST_SIZE_BIN_STARTS,
+    list_size_weight,
+    norm_on_grid,
+)
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
     noised = masses / sigma + np.random.default_rng(seed).normal(size=len(masses))
-    return np.histogram(noised, np.r_[BIN_EDGES, np.inf])[0].astype(float)
+    return np.histogram(noised, np.r_[BIN_STARTS_IN_SIGMAS, np.inf])[0].astype(float)
 
 
 def test_the_prior_knows_how_many_hold_something():
@@ -60,7 +65,7 @@ def test_weights_have_a_mass_weighted_mean_square_of_one_at_most():
 def test_weight_counts_in_proportion_in_long_lists_and_a_list_of_one_gram_has_no_more_to_give():
     g = np.array([0.1, 1.0, 9.0])
     for size, given_to_each in ((0, [1, 1, 1]), (-1, g)):
-        lists = np.zeros(len(LIST_SIZE_BINS))
+        lists = np.zeros(len(LIST_SIZE_BIN_STARTS))
         lists[size] = 100
         assert saturation(lists)(g) == pytest.approx(given_to_each, rel=0.01)
 

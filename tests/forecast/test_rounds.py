@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
 from dphh.privacy.forecast_rounds import (
-    LIST_SIZE_BINS,
-    bins,
-    draws_delta,
-    list_size_bin,
+    LIST_SIZE_BIN_STARTS,
+    Bins,
+    bins_of_list_sizes,
+    forecast_draws_delta,
     list_size_weight,
     norm_on_grid,
     round_1_weight,
@@ -48,15 +48,15 @@ def test_the_noise_is_no_less_than_asked_for(sigma):
 
 
 def test_a_bin_begins_where_it_says():
-    law = bins(SIGMA_GRID)
+    law = Bins(SIGMA_GRID)
     assert list(law.bin_of(law.starts)) == list(range(len(law.starts)))
     assert list(law.bin_of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
     assert law.bin_of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]
 
 
 def test_list_sizes_have_bins():
-    assert list(list_size_bin(LIST_SIZE_BINS)) == list(range(len(LIST_SIZE_BINS)))
-    assert list_size_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZE_BINS) - 1]
+    assert list(bins_of_list_sizes(LIST_SIZE_BIN_STARTS)) == list(range(len(LIST_SIZE_BIN_STARTS)))
+    assert bins_of_list_sizes(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZE_BIN_STARTS) - 1]
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 9.5, 40.0])
@@ -65,7 +65,7 @@ def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon):
     and of 2^16 rows four draws each, of bins, signs, what passes and its weights, each within
     2^-150. Laws that are d apart cost (1 + e^epsilon) d."""
     apart = 2 * 2**62 * LARGEST_DISTANCE + 4 * 2**16 * Fraction(1, 2**150)
-    charged = draws_delta(epsilon) / (1 + exp(epsilon))
+    charged = forecast_draws_delta(epsilon) / (1 + exp(epsilon))
     assert apart <= charged < 3 * apart
 
 

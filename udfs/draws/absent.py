@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dphh.privacy.forecast_rounds import Bins, bins
+from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
 from dphh.udfs.draws.noise import draw_noise_above, draw_noise_between
@@ -180,7 +180,7 @@ def absent_bins(
 ) -> pa.Array:
     """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
     into each bin of round 1."""
-    law = bins(sigma)
+    law = Bins(sigma)
     fallen = [
         draw_bins(at_class, absent, law, randomness, purpose)
         for at_class, absent in zip(classes.to_pylist(), grams.to_pylist(), strict=True)
@@ -195,7 +195,7 @@ def absent_nonpositive(
 ) -> pa.Array:
     """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
     grams have noise of 0 or below in round 2."""
-    law = bins(sigma)
+    law = Bins(sigma)
     rows = zip(*(column.to_pylist() for column in (classes, at_bins, grams)), strict=True)
     return _int64_array(
         [
@@ -215,7 +215,7 @@ def lifted_of_classes(
 ) -> pa.Array:
     """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted` for each
     class; `rows` are its (bin, grams, nonpositive, threshold)."""
-    law, made = bins(sigma), []
+    law, made = Bins(sigma), []
     for at_class, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
         of_class = sorted(unsorted, key=lambda row: row["bin"])
         absent, nonpositive, thresholds = (

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import binomial_weights
-from dphh.privacy.forecast_rounds import bins
+from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
 
@@ -210,7 +210,7 @@ def noise_of_rows(
 
 def bin_of(noisy: Any, sigma: int) -> pa.Array:
     """`dphh_bin(noisy, sigma)`: the bin of each noised weight of the forecast ladder's round 1."""
-    return pa.array(bins(sigma).bin_of(noisy.to_numpy()))
+    return pa.array(Bins(sigma).bin_of(noisy.to_numpy()))
 
 
 def _single_value(column: pa.ChunkedArray, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from dphh.privacy.forecast_rounds import (
-    list_size_bin,
+    bins_of_list_sizes,
     list_size_weight,
     round_1_weight,
     round_2_weights,
@@ -53,7 +53,7 @@ class Round1Weights:
         users = np.bincount(key_counts)
         sizes = np.flatnonzero(users)
         sizes = sizes[sizes > 0]  # a user without a valid gram is in no bin
-        return -1 - list_size_bin(sizes), users[sizes] * list_size_weight(self.unit)
+        return -1 - bins_of_list_sizes(sizes), users[sizes] * list_size_weight(self.unit)
 
 
 @dataclass(frozen=True, eq=False)

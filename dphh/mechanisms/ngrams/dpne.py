@@ -43,7 +43,7 @@ from dphh.privacy.set_union import (
     grid_bits,
     new_item_delta,
     new_item_threshold,
-    spurious_delta,
+    spurious_draws_delta,
     weight,
 )
 
@@ -70,7 +70,7 @@ def price_dpne(
 ) -> LevelsAndCost:
     spare = checked_spare_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
-        + (len(bounds) - 1) * spurious_delta(epsilon)
+        + (len(bounds) - 1) * spurious_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.steps import step
 from dphh.engines.polars.steps.histograms import histogram
-from dphh.privacy.forecast_rounds import bins
+from dphh.privacy.forecast_rounds import Bins
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
@@ -146,7 +146,7 @@ def forecast_round_1(
     classed = _classed(host, grams, first_unlisted_key)
     named = host.collect("forecast_round_1", _named(host, classed, is_test))
     noised = host.noised(named, sigma, f"{purpose}/round 1", named["name"])
-    in_bins = pl.Series(bins(sigma).bin_of(noised["noisy"].to_numpy()))
+    in_bins = pl.Series(Bins(sigma).bin_of(noised["noisy"].to_numpy()))
     early = (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
     round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
     absent = _absent(host, round_1, sigma, purpose)

@@ -39,7 +39,6 @@ from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder
 from dphh.privacy.forecast_rounds import (
     LIST_SIZES_DIVISOR,
     Bins,
-    bins,
     list_size_weight,
     norm_on_grid,
 )
@@ -123,7 +122,7 @@ class LevelToRun:
 
     def run(self, rounds: Rounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        law = bins(self.sigma_grid)
+        law = Bins(self.sigma_grid)
         first_share = self.shares.first_round_share()
         first_unit = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
         seen = rounds.run_first_round(self.level, self.valid, law, first_unit)

@@ -25,7 +25,7 @@ from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
 from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import BIN_EDGES, LIST_SIZE_BINS, Floats
+from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZE_BIN_STARTS, Floats
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
@@ -53,11 +53,12 @@ class WordsLevelToRun(LevelToRun):
     def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the total of the noised list sizes, because no
         number of users is known."""
-        total = float((lists * LIST_SIZE_BINS**0.5).sum())
+        total = float((lists * LIST_SIZE_BIN_STARTS**0.5).sum())
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def most_spurious(self, counts: Integers) -> float:
-        return max(1.0, self.spurious * float(counts[:, BIN_EDGES >= HELD_DEVIATIONS].sum()))
+        held_bins = BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS
+        return max(1.0, self.spurious * float(counts[:, held_bins].sum()))
 
     def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
         return max(most_spurious, self.spurious * finds)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import BIN_EDGES, Floats, Integers
+from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, Floats, Integers
 from dphh.privacy.special import ndtr
 
 #: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
@@ -51,7 +51,8 @@ def mass_distributions(
 ) -> MassDistributions:
     """The distributions of masses, by EM on the histogram of each class. `seen`: for each mass, how
     many sigmas of round 1 it adds to the noised weight."""
-    likelihood = np.diff(ndtr(np.r_[BIN_EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
+    bin_ends = np.r_[BIN_STARTS_IN_SIGMAS, np.inf]
+    likelihood = np.diff(ndtr(bin_ends[None, :] - seen[:, None]), axis=1) + 1e-12
     prior = _first_guess(forecasts, masses)
     total = counts.sum(1, keepdims=True)
     for _ in range(EM_PASSES):

@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Floats, Integers
+from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Floats, Integers
 from dphh.privacy.special import ndtr
 
 #: The weights from which each row's is chosen.
@@ -60,7 +60,7 @@ def saturation(lists: Floats) -> Saturation:
     A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
     for each gram they hold. `lists`: how many users have lists of each size.
     """
-    sizes = LIST_SIZE_BINS * np.where(LIST_SIZE_BINS > 4, 1.15, 1.0)
+    sizes = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
     met = np.maximum(lists, 0.0) * sizes
     if met.sum() == 0:
         return lambda g: g

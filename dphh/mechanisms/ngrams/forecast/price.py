@@ -36,7 +36,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_sp
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.forecast_rounds import draws_delta, norm_on_grid, round_1_weight
+from dphh.privacy.forecast_rounds import forecast_draws_delta, norm_on_grid, round_1_weight
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -112,7 +112,7 @@ def ladder_budget(
     words = len(UNLISTED_WORDS_DELTA_SHARES) if with_list else len(ROUND_PARTS)
     spare = checked_spare_delta(
         words * arithmetic_delta(max_items, epsilon)
-        + (max_n if with_list else max_n - 1) * draws_delta(epsilon)
+        + (max_n if with_list else max_n - 1) * forecast_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,

@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.forecast.climb import (
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.mechanisms.released_rows import as_array
-from dphh.privacy.forecast_rounds import LIST_SIZE_BINS, Bins
+from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
@@ -57,7 +57,7 @@ class TwoRounds:
         host.run(
             "forecast_round_1",
             norm=unit,
-            list_size_bins=len(LIST_SIZE_BINS),
+            list_size_bins=len(LIST_SIZE_BIN_STARTS),
             first_unlisted_key=-1 if rule is None else len(valid),
             unlisted_threshold=0 if rule is None else rule.first_threshold,
             **self._noise_parameters(),
