@@ -115,7 +115,9 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "numbers_of_words": Function(of.numbers_of_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
-            of.pairs, (INTS, INTS, INTS, ONE_INT), pa.struct([("lengths", INTS), ("keys", LONGS)])
+            of.pairs_of_rows,
+            (INTS, INTS, INTS, ONE_INT),
+            pa.struct([("lengths", INTS), ("keys", LONGS)]),
         ),
         "keys_of_words": Function(
             of.keys_of_counted_words,
@@ -134,7 +136,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
-        "weight": Function(of.weight_of, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
+        "weight": Function(of.relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
             of.contributions_by(EqualWeights), (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
         ),

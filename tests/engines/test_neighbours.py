@@ -106,7 +106,7 @@ def test_words_of_every_round_of_a_set_union(engine, of_ngrams, others, newcomer
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         known: list[str] = []
         with opened(engine, rows, NoNoise()) as host:
-            host.gather("users", ReadWords(ends=of_ngrams))
+            host.gather("users", ReadWords(marks_ends=of_ngrams))
             for number, released in enumerate([*ROUNDS, []]):
                 level = bare_level(3, bits=BITS)
                 yield sums(draw_words(host, level, f"round {number}", pa.array(known, pa.string())))
@@ -121,7 +121,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         ladder = first_ladder(pa.array(WORDS), pruning)
         with opened(engine, rows, Quiet()) as host:
-            host.gather("users", ReadWords(ends=True))
+            host.gather("users", ReadWords(marks_ends=True))
             placed = PlacedRungs(host)
             for number in (2, 3, 4):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
@@ -331,7 +331,7 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, ne
 
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
-            host.gather("users", ReadWords(ends=of_ngrams))
+            host.gather("users", ReadWords(marks_ends=of_ngrams))
             shown = Shown(host, [*ROUNDS, []], told)
             draw_rounds(shown, AllRounds(tuple(levels)), "rounds")
         looked = shown.looked

@@ -178,7 +178,7 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     corpus = small(tmp_path)
     with host_on("spark", corpus, SystemRandomness()) as host:
-        host.gather("users", ReadWords(ends=True))
+        host.gather("users", ReadWords(marks_ends=True))
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))

@@ -104,7 +104,7 @@ def blocks_of(*parts: Users, cut: int = 100) -> pa.Table:
     made = [
         block
         for part in parts
-        for block in gathering.blocks_of(ReadWords(ends=True), "x", "x")(
+        for block in gathering.blocks_of(ReadWords(marks_ends=True), "x", "x")(
             iter(rows_of(part).to_batches(max_chunksize=cut))
         )
     ]

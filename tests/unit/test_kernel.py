@@ -74,7 +74,7 @@ def test_keys_that_all_belong_at_one_place_are_found():
     """As many behind one another as there are keys: more than functions may call themselves."""
 
     class AtOnePlace(KeyIndex):
-        def _first_slot(self, keys):
+        def _first_slots(self, keys):
             return np.zeros(len(keys), dtype=np.int64)
 
     keys = np.arange(0, 6_000, 2)

@@ -22,21 +22,22 @@ from dphh.udfs.kernel.reading import TextReader
 from dphh.udfs.kernel.spilled_texts import (
     SpilledTexts,
     Texts,
+    bytes_to_sort,
     no_texts,
     position_indices,
-    slices_of_positions,
+    slices_by_positions,
 )
 from dphh.udfs.text.hashes import Integers, hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
-#: There is one row for each so many positions, and a user is in the row where the user's last
-#: position lies. So rows have so many positions on average, however many one user has.
+#: How many positions a row has on average. With all users' positions in one line, divided into
+#: stretches of so many, each row has the users whose last positions lie in one stretch.
 POSITIONS_PER_ROW = 256
 #: How many texts are brought together by user at a time.
 TEXTS_AT_ONCE = 1 << 17
-#: With fewer positions than this, four bytes say where a text starts.
+#: With fewer positions than this in memory, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32
 
 
@@ -47,7 +48,7 @@ class GrowingArray:
         self._room = np.empty(1 << 10, dtype=kind)
         self._count = 0
 
-    def add(self, values: Any) -> None:
+    def append(self, values: Any) -> None:
         end = self._count + len(values)
         if end > len(self._room):
             self._room.resize(max(end, len(self._room) * 5 // 4), refcheck=False)
@@ -104,8 +105,8 @@ class Gathering:
         self.holds_null_users = False
 
     def add(self, users: Any, tokens: Any, groups: Any, long_texts: Any = None) -> pa.Array:
-        """`dphh_gathered(user_id, tokens, group_name, long_text)`: takes texts, and returns 1 for
-        each. A long text comes without its tokens."""
+        """`dphh_gathered(user_id, tokens, group_name, long_text)`: takes texts. Returns an array
+        with 1 for each. A long text comes without its tokens."""
         each = pa.array(np.ones(len(users), dtype=np.int32))
         if long_texts is not None and long_texts.null_count < len(long_texts):
             assert self._tokens is not None
@@ -113,7 +114,7 @@ class Gathering:
             rows = pa.table([users, long_texts, groups], ["user", "text", "group_name"])
             for some in slices_of_bytes(rows.filter(is_long)):
                 user, text, group = map(one_array, some.columns)
-                self._store_texts([(user, self._tokens(text), group)])
+                self._read_and_store([(user, self._tokens(text), group)])
             # `filter` copies: columns that wait as they came would keep the long texts in memory.
             is_short = pc.invert(is_long)
             users, tokens, groups = (each.filter(is_short) for each in (users, tokens, groups))
@@ -121,17 +122,17 @@ class Gathering:
             self._waiting.append((users, tokens, groups))
             self._waiting_bytes += sum(column.nbytes for column in (users, tokens, groups))
             taken = self._take_waiting() if self._waiting_bytes >= BATCH_BYTES else []
-        self._store_texts(taken)
+        self._read_and_store(taken)
         return each
 
     def _take_waiting(self) -> list[tuple[Any, ...]]:
         taken, self._waiting, self._waiting_bytes = self._waiting, [], 0
         return taken
 
-    def _store_texts(self, parts: list[tuple[Any, ...]]) -> None:
-        if not parts:
+    def _read_and_store(self, waiting: list[tuple[Any, ...]]) -> None:
+        if not waiting:
             return
-        columns = [pa.concat_arrays([*map(one_array, each)]) for each in zip(*parts, strict=True)]
+        columns = [pa.concat_arrays([*map(one_array, each)]) for each in zip(*waiting, strict=True)]
         texts = pa.table(columns, ["user", "tokens", "group_name"])
         lengths, positions = self._read(texts)
         users = one_array(texts.column("user")).cast(pa.large_string())
@@ -143,13 +144,11 @@ class Gathering:
             lengths, users = lengths[some], users.filter(pa.array(some))
         numbers = self._names.ids(users)
         with self._lock:
-            self._texts["users"].add(numbers)
-            self._texts["lengths"].add(lengths)
-            self._texts["positions"].add(positions)
-            if (
-                self._spilled is not None
-                and self._texts_in_memory().layout_bytes > self._spilled.most_bytes
-            ):
+            self._texts["users"].append(numbers)
+            self._texts["lengths"].append(lengths)
+            self._texts["positions"].append(positions)
+            taken = bytes_to_sort(len(self._texts["users"]), len(self._texts["positions"]))
+            if self._spilled is not None and taken > self._spilled.most_bytes:
                 self._spill(self._spilled)
 
     def _texts_in_memory(self) -> Texts:
@@ -165,15 +164,15 @@ class Gathering:
         tokens = one_array(texts.column("tokens"))
         null_users = pc.is_null(texts.column("user"))
         there = pc.not_equal(tokens.flatten().cast(pa.large_string()), "").fill_null(False)
-        of_nobody = np.repeat(np.asarray(null_users), lengths_of(tokens))
-        if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
+        of_null_user = np.repeat(np.asarray(null_users), lengths_of(tokens))
+        if (of_null_user & there.to_numpy(zero_copy_only=False)).any():
             self.holds_null_users = True
 
     def finish_adding(self) -> None:
         """To be called once, after the last `add`: reads the texts that still wait. If some texts
         are in files, the others go there too, so that none takes memory."""
-        self._store_texts(self._take_waiting())
-        if self._spilled is not None and self._spilled.has_any:
+        self._read_and_store(self._take_waiting())
+        if self._spilled is not None and self._spilled.holds_texts:
             self._spill(self._spilled)
             self._texts.clear()
 
@@ -183,12 +182,12 @@ class Gathering:
 
     def users(self) -> Iterator[Users]:
         """All users, in some order, a million positions or so at a time. After `finish_adding`."""
-        if self._spilled is None or not self._spilled.has_any:
+        if self._spilled is None or not self._spilled.holds_texts:
             yield from self._users_of_texts(self._texts_in_memory())
             return
-        for first, last in self._spilled.stretches_of_parts():
+        for parts in self._spilled.parts_read_together():
             with self._noting_disk_errors():
-                texts = self._spilled.read(first, last)
+                texts = self._spilled.read_parts(parts)
             yield from self._users_of_texts(texts)
             del texts
         self._spilled.remove()
@@ -205,23 +204,23 @@ class Gathering:
         lengths, positions = gathered.lengths, gathered.positions
         kind: Any = np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
         begins: Any = np.cumsum(lengths, dtype=kind)
-        begins -= lengths.view(np.uint32)  # no length is below 0
+        begins -= lengths.view(np.uint32)  # as unsigned numbers: no length is below 0
         for users, texts in texts_by_user(gathered.users):
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = first_occurrences(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
             hashes = self._user_hashes(users.take(first), of_users)
             text_of = np.append(first, len(users))
-            for some in slices_of_positions(of_users):
+            for some in slices_by_positions(of_users):
                 these = slice(text_of[some.start], text_of[some.stop])
                 held = positions.take(position_indices(first_positions[these], of_texts[these]))
                 yield Users(hashes[some], of_users[some], held)
 
-    def _user_hashes(self, users: Integers, lengths: Integers) -> Integers:
+    def _user_hashes(self, user_numbers: Integers, lengths: Integers) -> Integers:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
-        user_hashes = np.zeros(len(users), dtype=np.int64)
-        names = one_array(self._names.spellings(users[several]))
+        user_hashes = np.zeros(len(user_numbers), dtype=np.int64)
+        names = one_array(self._names.spellings(user_numbers[several]))
         user_hashes[several] = hash_texts(names).view(np.int64)
         return user_hashes
 
@@ -237,8 +236,8 @@ def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:
-    """Rows (user_hashes, lengths, ids) of whole users. A row has several short users; or one long
-    user, before which are rows without users, for the positions beyond POSITIONS_PER_ROW."""
+    """Rows (user_hashes, lengths, ids) of whole users; POSITIONS_PER_ROW decides which row a user
+    is in. So a row has several short users or one long one. Rows before a long user are empty."""
     ends = np.cumsum(lengths)
     users = np.bincount(ends // POSITIONS_PER_ROW)
     of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
@@ -252,8 +251,9 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
 
 
 def texts_by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """The users of texts in ascending order, and the indices of these texts, TEXTS_AT_ONCE texts or
-    so at a time; no user is divided. Overwrites its argument.
+    """Sorts texts by user: `users` has the number of each text's user, and is overwritten. Yields
+    users in ascending order and the indices of their texts, TEXTS_AT_ONCE texts or so at a time; no
+    user is divided.
 
     If both fit into one integer, user and text are sorted together, which takes a tenth of the
     time; in place, since allocating memory costs more than the sort.

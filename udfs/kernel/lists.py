@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.text.hashes import Integers
 
-#: The most positions in a batch of rows: offsets in its lists have four bytes.
+#: The most positions in a batch of rows: the offsets of its lists have four bytes each.
 MOST_POSITIONS = 2**31 - 1
 
 
@@ -33,11 +33,10 @@ def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
-def sums_of(lists: Any, values: Integers) -> Integers:
-    """For each list, the sum of its elements' `values` (one for each element of all lists)."""
-    before = np.concatenate([[0], np.cumsum(values)])
-    sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
-    return sums
+def sums_by_length(lengths: Any, values: Any) -> Integers:
+    """Divides `values` into runs of these lengths: the sum of each run."""
+    before = np.append(0, np.cumsum(values))
+    return np.diff(before.take(np.cumsum(lengths)), prepend=0)
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:
@@ -52,7 +51,7 @@ def lists_of(lengths: Integers, values: Any) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
 
 
-def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
+def all_in_first_row(row_count: int, keys: Integers, weights: Integers) -> pa.Array:
     """A list for each row: that of the first row has all pairs (key, weight), the others none."""
-    pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)
+    pairs = pa.StructArray.from_arrays([pa.array(keys), pa.array(weights)], ["key", "weight"])
+    return lists_of(np.where(np.arange(row_count) == 0, len(keys), 0), pairs)

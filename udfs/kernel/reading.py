@@ -34,7 +34,7 @@ class ReadWords:
     """Read texts as word ids. A text without a word takes no position."""
 
     #: Whether -1 marks a text's end: needed where neighbouring words matter.
-    ends: bool = False
+    marks_ends: bool = False
 
     def reader(self, vocabulary: Vocabulary) -> TextReader:
         vocabulary.open()
@@ -42,8 +42,8 @@ class ReadWords:
         def read(texts: pa.Table) -> tuple[Integers, Any]:
             tokens = one_array(texts.column("tokens"))
             ids = vocabulary.ids(tokens.flatten())
-            lengths, positions = positions_of_texts(lengths_of(tokens), ids, self.ends)
-            if self.ends and (lengths == 1).any():
+            lengths, positions = positions_of_texts(lengths_of(tokens), ids, self.marks_ends)
+            if self.marks_ends and (lengths == 1).any():
                 positions = positions[np.repeat(lengths > 1, lengths)]
                 lengths = np.where(lengths > 1, lengths, 0)
             return lengths, positions
@@ -66,7 +66,7 @@ class ReadItems:
                 names = one_array(texts.column("group_name")).cast(pa.large_string())
                 declared = pc.index_in(names, value_set=pa.array(self.groups, pa.large_string()))
                 numbers = declared.fill_null(len(self.groups)).to_numpy()
-            lengths, keys = self.given.keys(one_array(texts.column("tokens")), numbers)
+            lengths, keys = self.given.keys_in_texts(one_array(texts.column("tokens")), numbers)
             return lengths, keys.astype(np.int32)
 
         return read

@@ -33,15 +33,10 @@ class Texts:
     lengths: Any
     positions: Any
 
-    @property
-    def layout_bytes(self) -> int:
-        """How many bytes of memory it takes to lay out these texts by user."""
-        return int(_layout_bytes(len(self.users), len(self.positions)))
 
-
-def _layout_bytes(texts: Any, positions: Any) -> Any:
-    """How many bytes of memory it takes to lay out so many texts with so many positions."""
-    return 48 * texts + 4 * positions
+def bytes_to_sort(text_count: Any, position_count: Any) -> Any:
+    """How many bytes of memory it takes to sort so many texts of so many positions by user."""
+    return 48 * text_count + 4 * position_count
 
 
 def no_texts() -> Texts:
@@ -54,11 +49,12 @@ class SpilledTexts:
     """Texts in files, in a folder that only one run uses."""
 
     def __init__(self, folder: str, most_bytes: int) -> None:
-        """`most_bytes`: how much memory texts may take, before they are written and when read."""
+        """`most_bytes`: how much memory it may take to sort the texts in memory before they are
+        written, and those that are read together."""
         self.most_bytes = most_bytes
         self._kinds = {name: array.dtype for name, array in vars(no_texts()).items()}
         self._files = {name: Path(folder, f"gathered_{name}") for name in self._kinds}
-        #: By file, where each part ends in it; one dict for each time that texts were written.
+        #: For each time that texts were written: by file, where each part ends in what was written.
         self._ends: list[dict[str, Integers]] = []
         self.remove()  # files that a failed gathering has left
 
@@ -70,7 +66,7 @@ class SpilledTexts:
         begins = ends.take(order) - lengths
         self._write("users", texts.users.take(order))
         self._write("lengths", lengths)
-        for some in slices_of_positions(lengths):
+        for some in slices_by_positions(lengths):
             held = texts.positions.take(position_indices(begins[some], lengths[some]))
             self._write("positions", held)
         text_ends = np.cumsum(np.bincount(part, minlength=parts))
@@ -78,42 +74,42 @@ class SpilledTexts:
         self._ends.append({"users": text_ends, "lengths": text_ends, "positions": position_ends})
 
     @property
-    def has_any(self) -> bool:
+    def holds_texts(self) -> bool:
         return bool(self._ends)
 
-    def stretches_of_parts(self) -> Iterator[tuple[int, int]]:
-        """Divides the parts into stretches of at most `most_bytes` of memory, or of one part that
-        takes more: yields each stretch's first part and the first after it."""
+    def parts_read_together(self) -> Iterator[range]:
+        """Divides the parts into ranges that take at most `most_bytes` to sort, or of one part that
+        takes more."""
         sizes = np.zeros(1 << PART_BITS, dtype=np.int64)
         for ends in self._ends:
             texts, positions = (np.diff(ends[of], prepend=0) for of in ("users", "positions"))
-            sizes += _layout_bytes(texts, positions)
-        first, size = 0, 0
+            sizes += bytes_to_sort(texts, positions)
+        start, size = 0, 0
         for part, of_part in enumerate(sizes.tolist()):
-            if part > first and size + of_part > self.most_bytes:
-                yield first, part
-                first, size = part, 0
+            if part > start and size + of_part > self.most_bytes:
+                yield range(start, part)
+                start, size = part, 0
             size += of_part
-        yield first, len(sizes)
+        yield range(start, len(sizes))
 
-    def read(self, first: int, last: int) -> Texts:
-        """The texts of all parts from `first` on and before `last`."""
-        return Texts(**{name: self._read(name, first, last) for name in self._files})
+    def read_parts(self, parts: range) -> Texts:
+        """The texts of these parts."""
+        return Texts(**{name: self._read_array(name, parts) for name in self._files})
 
-    def _read(self, name: str, first: int, last: int) -> Any:
+    def _read_array(self, name: str, parts: range) -> Any:
         bounds = [np.append(0, ends[name]) for ends in self._ends]
-        stretches = [(int(ends[first]), int(ends[last])) for ends in bounds]
-        found = np.empty(sum(end - start for start, end in stretches), dtype=self._kinds[name])
+        stretches = [(int(ends[parts.start]), int(ends[parts.stop])) for ends in bounds]
+        values = np.empty(sum(end - start for start, end in stretches), dtype=self._kinds[name])
         filled = before = 0
         with self._files[name].open("rb") as file:
             for (start, end), ends in zip(stretches, bounds, strict=True):
-                some = found[filled : filled + end - start]
-                file.seek((before + start) * found.itemsize)
+                some = values[filled : filled + end - start]
+                file.seek((before + start) * values.itemsize)
                 # If a file lacked its end, users would get other users' texts.
                 if file.readinto(some.data) < some.nbytes:
                     raise OSError(errno.EIO, "a file is shorter than what was written to it")
                 filled, before = filled + end - start, before + int(ends[-1])
-        return found
+        return values
 
     def _write(self, name: str, values: Any) -> None:
         with self._files[name].open("ab") as file:
@@ -124,8 +120,9 @@ class SpilledTexts:
             file.unlink(missing_ok=True)
 
 
-def slices_of_positions(lengths: Integers) -> Iterator[slice]:
-    """Slices of texts, by their lengths, that have about POSITIONS_AT_ONCE positions each."""
+def slices_by_positions(lengths: Integers) -> Iterator[slice]:
+    """Slices of texts (or of users) with about POSITIONS_AT_ONCE positions each; `lengths` says how
+    many positions each text has."""
     if not len(lengths):
         return
     stops = (
@@ -137,7 +134,7 @@ def slices_of_positions(lengths: Integers) -> Iterator[slice]:
 
 
 def position_indices(begins: Integers, lengths: Integers) -> Integers:
-    """The indices of the positions of texts with these first positions and lengths, in order."""
+    """The indices of all positions of texts that have these first positions and lengths."""
     ends = np.cumsum(lengths, dtype=np.int64)
     if not len(ends) or len(ends) == ends[-1]:  # each text has one position
         return begins

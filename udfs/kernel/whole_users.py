@@ -28,13 +28,19 @@ from dphh.udfs.kernel.contributions import (
     distinct_pairs,
     dropped_pairs,
 )
-from dphh.udfs.kernel.given_grams import contributions_to_keys
-from dphh.udfs.kernel.lists import in_first_row, lengths_of, lists_of, one_array, sums_of, values_of
+from dphh.udfs.kernel.lists import (
+    all_in_first_row,
+    lengths_of,
+    lists_of,
+    one_array,
+    sums_by_length,
+    values_of,
+)
 from dphh.udfs.kernel.positions import (
     KeyIndex,
-    candidate_pairs,
     look_up_ids,
-    pairs_at_kept_positions,
+    pairs_of_neighbours,
+    pairs_with_words_ahead,
 )
 from dphh.udfs.kernel.words import WordIds
 from dphh.udfs.text.hashes import Integers
@@ -52,7 +58,7 @@ def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.A
         hashes, counts, rows = map(one_array, (user_hashes, lengths, keys))
         rule = make_rule(*parameters)
         added = contributions(values_of(hashes), values_of(counts), values_of(rows), rule)
-        return in_first_row(len(rows), *added)
+        return all_in_first_row(len(rows), *added)
 
     return contributions_of_rows
 
@@ -75,10 +81,19 @@ def weights_by_w(
 
 def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
     """`dphh_contributions_to_counts(lengths, ids, weighing)`: what the users of all these rows add
-    to the counts of given items, and to the sums of what bounding removed."""
-    rows = one_array(ids)
-    key, weight = contributions_to_keys(weighing, values_of(one_array(lengths)), values_of(rows))
-    return in_first_row(len(rows), key, weight)
+    to the counts of given items, whose keys the ids are; and to the octaves, whose keys come after
+    (`dphh.privacy.counts`). A user's keys may repeat."""
+    rows, counts = one_array(ids), values_of(one_array(lengths))
+    users = np.repeat(np.arange(len(counts)), counts)
+    owner, keys = distinct_pairs(users, values_of(rows))
+    number = np.bincount(owner, minlength=len(counts))
+    over = number[number > weighing.most_in_full]
+    keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
+    weights = np.append(weighing.weights[number][owner], weighing.octave_weights[over])
+    # Floats represent the sums of a batch exactly: a weight is at most 2^10.
+    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
+    added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
+    return all_in_first_row(len(rows), added_to, sums[added_to].astype(np.int64))
 
 
 def keys_of_counted_words(
@@ -141,7 +156,7 @@ def numbers_of_grams(keys: Any, released: KeyIndex) -> pa.Array:
     return lists_of(lengths_of(lists), released.indices(values_of(lists)))
 
 
-def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
+def pairs_of_rows(lengths: Any, grams: Any, last_words: Any, ahead: int) -> pa.Array:
     """`dphh_pairs(lengths, grams, ends, ahead)`: how many positions each user has, and the key of
     the pair that begins at each position.
 
@@ -150,17 +165,20 @@ def pairs(lengths: Any, grams: Any, ends: Any, ahead: int) -> pa.Array:
     positions later; all positions stay.
     """
     users, lists = one_array(lengths), one_array(grams)
-    positions, words = values_of(lists), values_of(one_array(ends))
+    positions, words = values_of(lists), values_of(one_array(last_words))
     if len(words):
-        found = users, lists_of(lengths_of(lists), candidate_pairs(positions, words, ahead))
+        found = users, lists_of(lengths_of(lists), pairs_with_words_ahead(positions, words, ahead))
     else:
-        kept, keys = pairs_at_kept_positions(values_of(users), positions)
-        found = lists_of(lengths_of(users), kept), lists_of(sums_of(users, kept), keys)
+        kept, keys = pairs_of_neighbours(values_of(users), positions)
+        counts = lengths_of(users)
+        found = lists_of(counts, kept), lists_of(sums_by_length(counts, kept), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
-def weight_of(noisy_sum: Any, total_precision: int, deviation: int, threshold: int) -> pa.Array:
+def relative_weights_of_rows(
+    noised_weights: Any, total_precision: int, deviation: int, threshold: int
+) -> pa.Array:
     """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
     each item, by its earlier noised weights (`dphh.privacy.reweighing`)."""
     public = Reweighing(total_precision, deviation, threshold)
-    return pa.array(public.relative_weights(one_array(noisy_sum).to_numpy()))
+    return pa.array(public.relative_weights(one_array(noised_weights).to_numpy()))

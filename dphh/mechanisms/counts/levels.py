@@ -17,7 +17,7 @@ from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
-from dphh.udfs.kernel.given_grams import END, GivenGrams
+from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
 from dphh.udfs.kernel.reading import ReadItems
 
 Item = Sequence[str]
@@ -145,6 +145,6 @@ def leaf_rows_of_trie(found: Any) -> Any:
 
 
 def _sequences_of_rows(found: Any) -> list[Item]:
-    """The tokens of each row, followed by `END` if the sequence ends there."""
+    """The tokens of each row, followed by `END_OF_TEXT` if the sequence ends there."""
     rows = zip(found.column("tokens").to_pylist(), found.column("ended").to_pylist(), strict=True)
-    return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]
+    return [(*tokens, END_OF_TEXT) if ended else tuple(tokens) for tokens, ended in rows]

@@ -33,7 +33,7 @@ def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator
 def dpne_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    host.gather("users", ReadWords(ends=True))
+    host.gather("users", ReadWords(marks_ends=True))
     # users (user_hashes, lengths, ids, words)
     passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
     keys = as_array(passed.column("key"), pa.string())

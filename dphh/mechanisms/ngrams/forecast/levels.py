@@ -54,7 +54,7 @@ class ReleasedWords:
 
 
 def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
-    host.gather("users", ReadWords(ends=True))
+    host.gather("users", ReadWords(marks_ends=True))
     # users (user_hashes, lengths, ids, words)
     found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
