@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dphh.as_sql.recording import RecordedStep, RecordingHost
+from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements
 from dphh.files.paths import parquet_pattern
@@ -123,7 +124,7 @@ def with_values(text: str, known: Mapping[str, Any]) -> str:
 
     def filled(part: str, values: Mapping[str, Any]) -> str:
         return _PARAMETER_PATTERN.sub(
-            lambda name: literal(values[name[1]]) if name[1] in values else name[0], part
+            lambda name: value_sql(values[name[1]]) if name[1] in values else name[0], part
         )
 
     integers = {name: value for name, value in known.items() if isinstance(value, int)}
@@ -134,7 +135,7 @@ def with_values(text: str, known: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def literal(value: Any) -> str:
+def value_sql(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -142,9 +143,9 @@ def literal(value: Any) -> str:
     if isinstance(value, str):
         # `ldp_trie` writes characters as code points, of which some are unprintable.
         code = len(value) == 1 and not value.isprintable()
-        return f"chr({ord(value)})" if code else "'" + value.replace("'", "''") + "'"
+        return f"chr({ord(value)})" if code else literal(value)
     if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(map(literal, value)) + "]"
+        return "[" + ", ".join(map(value_sql, value)) + "]"
     return repr(value)
 
 
@@ -156,7 +157,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
     content, relation = corpus.content, CORPUS_TABLE_NAME
     if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
-        relation = f"read_parquet({literal(places)}, union_by_name = true)"
+        relation = f"read_parquet({value_sql(places)}, union_by_name = true)"
     types = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     kind = "text"
     if content.reading == "list":
@@ -164,11 +165,8 @@ def corpus_sql(corpus: Corpus | None) -> str:
     said = [
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
-        *(
-            [f"-- {CORPUS_TABLE_NAME} is a table or view with these columns."]
-            if relation == CORPUS_TABLE_NAME
-            else []
-        ),
     ]
+    if relation == CORPUS_TABLE_NAME:
+        said.append(f"-- {CORPUS_TABLE_NAME} is a table or view with these columns.")
     statements = corpus_statements(corpus, types, relation)
     return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)

@@ -37,10 +37,10 @@ def answer_without_plan(
     ledger: Ledger,
     accounts: Sequence[Account],
     *,
-    tables_and_paths: bool,
+    with_corpus_options: bool,
 ) -> pa.Table:
-    """The answer of a macro that neither prices nor runs a plan. `accounts`: those that the asker
-    may spend, or an analyst's shares of them. `tables_and_paths`: as in `macros`."""
+    """The answer of a macro that neither prices nor runs a plan. `accounts` are the owner's, or an
+    analyst's shares of them. `with_corpus_options`: as in `macros`."""
     match macro.name:
         case "ledger":
             return _ledger_table(accounts)
@@ -51,8 +51,8 @@ def answer_without_plan(
         case "release":
             return stored_release(ledger, arguments.get("run_id", "")).table
         case "help":
-            return _help_table(macros(tables_and_paths=tables_and_paths))
-    return _options_table(arguments.get("verb", ""), tables_and_paths)
+            return _help_table(macros(with_corpus_options=with_corpus_options))
+    return _options_table(arguments.get("verb", ""), with_corpus_options)
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
@@ -115,14 +115,14 @@ def _help_table(macros: Mapping[str, Macro]) -> pa.Table:
     return _table(rows, HELP_SCHEMA)
 
 
-def _options_table(verb: str, tables_and_paths: bool) -> pa.Table:
-    """The options of a verb and, with `tables_and_paths`, those of a corpus."""
+def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
+    """The options of a verb and, `with_corpus_options`, those of its corpus and its run."""
     check_choice("verb", verb, VERBS)
     rows: list[tuple[str, str | None, str]] = [
         (name, _shown_default(parameter), VERBS[verb].help[name])
         for name, parameter in VERBS[verb].options.items()
     ]
-    if tables_and_paths:
+    if with_corpus_options:
         named = corpus_options_by_sql_name().items()
         rows += [(sql, None, CORPUS_HELP[name]) for sql, name in named if name in CORPUS_HELP]
         rows += [

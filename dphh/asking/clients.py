@@ -31,7 +31,9 @@ def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD 
         f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
-        + "".join(macro_sql(macro, rows_sql) for macro in macros(tables_and_paths=False).values())
+        + "".join(
+            macro_sql(macro, rows_sql) for macro in macros(with_corpus_options=False).values()
+        )
     )
 
 

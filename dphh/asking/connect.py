@@ -81,7 +81,7 @@ def connect(
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{RESULT_BUFFER_SIZE}'")
     owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
-    for macro in macros(tables_and_paths=True).values():
+    for macro in macros(with_corpus_options=True).values():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in column_sql_types(macro).items())
         con.create_function(
             f"dphh_answer_{macro.name}",
@@ -168,7 +168,7 @@ class _AnswersForOwner:
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         accounts = self._ledger.accounts()
         return answers.answer_without_plan(
-            macro, arguments, self._ledger, accounts, tables_and_paths=True
+            macro, arguments, self._ledger, accounts, with_corpus_options=True
         )
 
     def _table_of_statement(
@@ -248,19 +248,11 @@ class _AnswersForOwner:
         con = self._con()
         if con is None or self._engine not in (None, "duckdb"):
             return {}
-        usual = _limits_then_close(duckdb.connect())
-        return {
-            name: value
-            for name, value in _limits_then_close(con.cursor()).items()
-            if value != usual[name]
-        }
-
-
-def _limits_then_close(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    with con:
-        asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
-        ((memory, threads),) = con.execute(asked).fetchall()
-    return {"memory_limit": memory, "threads": threads}
+        query = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        with con.cursor() as here, duckdb.connect() as untouched:
+            (limits,), (defaults,) = (each.execute(query).fetchall() for each in (here, untouched))
+        named = zip(("memory_limit", "threads"), limits, defaults, strict=True)
+        return {name: limit for name, limit, default in named if limit != default}
 
 
 def _has_table_or_view(con: duckdb.DuckDBPyConnection, name: str) -> bool:

@@ -105,11 +105,11 @@ def corpus_options_by_sql_name() -> dict[str, str]:
 
 
 @cache
-def macros(*, tables_and_paths: bool) -> dict[str, Macro]:
-    """Every macro, by its name without `dphh_`. `tables_and_paths`: whether a corpus may also be a
-    table or a path, whose columns the macro's arguments then name."""
-    content = corpus_options_by_sql_name() if tables_and_paths else ()
-    named = ("run_id",) if tables_and_paths else ()
+def macros(*, with_corpus_options: bool) -> dict[str, Macro]:
+    """Every macro, by its name without `dphh_`. `with_corpus_options`: a corpus may also be a table
+    or a path, and arguments then name its columns and the run."""
+    content = corpus_options_by_sql_name() if with_corpus_options else ()
+    named = ("run_id",) if with_corpus_options else ()
     found = []
     for name, verb in VERBS.items():
         asked = ("corpus", *verb.options, *content)

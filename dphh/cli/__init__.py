@@ -34,13 +34,13 @@ class LazyCommands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         first, *others = _MODULE_OF_COMMAND
-        return [first, *self._verbs(), *others]
+        return [first, *self._verb_commands(), *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if (made_in := _MODULE_OF_COMMAND.get(cmd_name)) is not None:
             command: click.Command = getattr(import_module(made_in), cmd_name)
             return command
-        return self._verbs().get(cmd_name)
+        return self._verb_commands().get(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -51,7 +51,7 @@ class LazyCommands(click.Group):
             meant = did_you_mean(args[0], self.list_commands(ctx)).capitalize()
             raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
 
-    def _verbs(self) -> dict[str, click.Command]:
+    def _verb_commands(self) -> dict[str, click.Command]:
         from dphh.cli.verbs import VERB_COMMANDS
 
         return {str(command.name): command for command in VERB_COMMANDS}
@@ -83,7 +83,7 @@ def cli(context: click.Context) -> None:
 
 
 def main() -> None:
-    """The entry point: errors of dphh are one line and an exit code, never a traceback.
+    """The entry point. An error of dphh gives one line and an exit code, never a traceback.
 
     On a signal it cleans up, says so, and then ends by that signal.
     """
@@ -147,7 +147,7 @@ def _print_error_as_json(problem: click.ClickException | DphhError) -> None:
         "message": _message_of(problem),
         "notes": list(getattr(problem, "__notes__", ())),
         "exit_code": problem.exit_code,
-        # An error without `spent` came before the run, so nothing was spent.
+        # Errors that come before a run have no `spent`: nothing was spent.
         "spent": bool(getattr(problem, "spent", False)),
     }
     click.echo(json.dumps({"error": said}))
@@ -162,7 +162,8 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
 
 
 def _report_interruption(problem: BaseException) -> None:
-    """Report an interruption; the exception's notes say what is spent, whatever its type."""
+    """Print that the command was interrupted, and the notes of the exceptions behind it, which say
+    what is spent."""
     click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
     chain: BaseException | None = problem
     while chain is not None:

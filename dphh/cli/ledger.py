@@ -42,7 +42,6 @@ _rule_option = click.option(
     help="How costs are added up under the cap: divergence (the default; for items, ngrams, "
     "counts), or sums (for trie and ldp-trie).",
 )
-_yes_option = click.option("--yes", is_flag=True, help="Raise the cap without asking.")
 
 
 @click.group()
@@ -87,7 +86,7 @@ def add(
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
-    _check_columns(named)
+    _check_corpus(named)
     book = Ledger(ledger_file)
     made = book.add(account, named, epsilon, delta, kept, if_missing=if_missing, replace=replace)
     if (made.cap.epsilon, made.cap.delta) != (epsilon, delta):
@@ -96,9 +95,9 @@ def add(
     click.echo(accounts_text([made]))
 
 
-def _check_columns(corpus: Corpus) -> None:
-    """Open the corpus, so that a wrong column is refused, and rows with a NULL user id are
-    reported, now and not by the first run."""
+def _check_corpus(corpus: Corpus) -> None:
+    """Open the corpus. A wrong column is refused, and rows with a NULL user id are reported, before
+    the first run."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
@@ -117,7 +116,7 @@ def _check_columns(corpus: Corpus) -> None:
 @click.option("--epsilon", type=float, required=True, help="The new cap on epsilon.")
 @click.option("--delta", type=float, required=True, help="The new cap on delta.")
 @_rule_option
-@_yes_option
+@click.option("--yes", is_flag=True, help="Raise the cap without asking.")
 @ledger_option
 def cap(
     account: str,
@@ -213,8 +212,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
 def statement(account: str, ledger_file: str | None) -> None:
     """Print one page on an account, for those who check it: its promise, runs and who made them,
     totals, versions."""
-    book = existing_ledger(ledger_file)
-    click.echo(statement_of(book, account))
+    click.echo(statement_of(existing_ledger(ledger_file), account))
 
 
 @ledger.command()
@@ -253,7 +251,7 @@ def statement_of(book: Ledger, account: str) -> str:
         f"Data: {label_of(found.corpus)}; what is protected: {unit_and_columns(found.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
-        *(_run_line(book, run) for run in runs),
+        *(_statement_line_on_run(book, run) for run in runs),
         "\n## Totals",
         *(
             f"- {verb} by {who}: {plural(times, 'run')}"
@@ -271,8 +269,8 @@ def statement_of(book: Ledger, account: str) -> str:
     )
 
 
-def _run_line(book: Ledger, run: Entry) -> str:
-    """The statement's line on a run. If the run settled, it says which version of dphh made it."""
+def _statement_line_on_run(book: Ledger, run: Entry) -> str:
+    """The statement's line on a run. Of a settled run it names the version of dphh."""
     made = book.release(run.run_id)[0] if run.state == "settled" else {}
     by = f", dphh {made['versions']['dphh']} on {made['engine']['name']}" if made else ""
     return (
@@ -282,7 +280,8 @@ def _run_line(book: Ledger, run: Entry) -> str:
 
 
 def local_epsilon(run: Entry) -> float | None:
-    """The epsilon of all reports of one user, for whoever collects them; None without reports."""
+    """The epsilon of all reports of one user, against those who collect them; None if the run has
+    no reports."""
     epsilons = [cost.uncharged_epsilon for cost in costs_of(run.events)]
     sent = [epsilon for epsilon in epsilons if epsilon is not None]
     return sum(sent) if sent else None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from dphh.asking.asked import corpus_of_account
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, Option, flag, option, options_given
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, GroupedOption, flag, option, options_given
 from dphh.corpus import HELP, ROW_OPTIONS, Corpus
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
@@ -38,7 +38,7 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 
 def grouped_option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
     """A `click.option` that the command's help shows in this group."""
-    return click.option(*names, cls=Option, group=group, **settings)
+    return click.option(*names, cls=GroupedOption, group=group, **settings)
 
 
 ledger_option = grouped_option(
@@ -57,7 +57,7 @@ engine_option = grouped_option(
     metavar="ENGINE",
     help="duckdb, polars or spark.",
 )
-#: Where a run runs, and what it may take there.
+#: The options that say which ledger and engine a run uses, and how much memory and threads.
 run_options = with_options(
     ledger_option,
     engine_option,
@@ -86,7 +86,7 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Command], Co
                 parameter,
                 HELP[name],
                 CORPUS,
-                _option_name(name, verb_options),
+                _corpus_option_name(name, verb_options),
                 required=False,
                 repeatable=name == "user" or name in ROW_OPTIONS,
             )
@@ -100,7 +100,7 @@ def content_options_given(
 ) -> dict[str, Any]:
     """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
     are joined into one, which is true where all are."""
-    names = {_option_name(name, verb_options): name for name in _CONTENT_OPTIONS}
+    names = {_corpus_option_name(name, verb_options): name for name in _CONTENT_OPTIONS}
     said = {names[name]: value for name, value in options_given(context, list(names)).items()}
     conditions = [
         combined_condition(**{"where": None, "since": None, "until": None, name: each})
@@ -110,50 +110,51 @@ def content_options_given(
     return said if not conditions else {**said, "where": joined_by_and(*conditions)}
 
 
-def _option_name(name: str, verb_options: Collection[str]) -> str:
-    """The command's name of an option of the corpus: `keep_tokens` instead of `keep` if the verb
-    has a `--keep` of its own."""
+def _corpus_option_name(name: str, verb_options: Collection[str]) -> str:
+    """The name that a command gives an option of the corpus. `keep` becomes `keep_tokens` if the
+    verb has an option `keep` too."""
     return f"{name}_tokens" if name in verb_options else name
 
 
 def corpus_of_command(
-    asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
+    account_or_path: str, ledger: Ledger, options: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
-    """The corpus that a command names: an account of the ledger or, if there is none, a path or
-    glob."""
-    if (found := corpus_of_account(ledger, asked, content, flag, files)) is not None:
+    """The corpus of the account with this name or, if the ledger has none, of the path or glob."""
+    if (found := corpus_of_account(ledger, account_or_path, options, flag, files)) is not None:
         return found
     if files:
         raise click.UsageError(
-            f"--files: the ledger has no account {asked!r}; for a corpus without one, give its "
-            "files as CORPUS"
+            f"--files: the ledger has no account {account_or_path!r}; for a corpus without one, "
+            "give its files as CORPUS"
         )
-    if "user" not in content:
+    if "user" not in options:
         names = ledger.names()
         known = f" (the ledger has {', '.join(sorted(names))})" if names else ""
         raise click.UsageError(
-            f"--user: the ledger has no account {asked!r}{known}, so it is read as a path: "
-            "name its user column with --user, and its content with --text or --item"
+            f"--user: the ledger has no account {account_or_path!r}{known}, so it is read as a "
+            "path: name its user column with --user, and its content with --text or --item"
         )
-    return Corpus(asked, **content)
+    return Corpus(account_or_path, **options)
 
 
-def existing_ledger(file: str | None, *, default_optional: bool = False) -> Ledger:
+def existing_ledger(file: str | None, *, default_may_be_absent: bool = False) -> Ledger:
     """The ledger of a command that must not create one. A file that is named must exist; the
-    default ledger too, unless `default_optional`."""
+    default ledger too, unless `default_may_be_absent`."""
     book = Ledger(file)
-    if (file is not None or not default_optional) and (why := book.absent()) is not None:
+    if (file is not None or not default_may_be_absent) and (why := book.absent()) is not None:
         raise UsageError(why)
     return book
 
 
-def confirm_higher_cap(asked: str, cap: Cap, epsilon: float, delta: float, warning: str) -> None:
+def confirm_higher_cap(
+    raise_what: str, old: Cap, new_epsilon: float, new_delta: float, warning: str
+) -> None:
     """Ask before a cap or a share is raised. Without a terminal, refuse and name the option that
     confirms."""
-    if epsilon <= cap.epsilon and delta <= cap.delta:
+    if new_epsilon <= old.epsilon and new_delta <= old.delta:
         return
-    raised = f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
-    question = f"{asked} {raised}? {warning}"
+    raised = f"({old.epsilon:g}, {old.delta:g}) to ({new_epsilon:g}, {new_delta:g})"
+    question = f"{raise_what} {raised}? {warning}"
     if not sys.stdin.isatty():
         raise UsageError(f"{question}. Nothing was changed; --yes confirms it")
     if not click.confirm(question, err=True):

@@ -9,17 +9,15 @@ from dphh.errors import UnknownRunError
 from dphh.ledger import Ledger
 from dphh.release import Release
 
-_AT_LEAST_ONE = click.IntRange(min=1)
-
 
 @click.command()
 @click.argument("folder")
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
-@click.option("--csv", "table", metavar="FILE", help="The table, as a CSV file.")
+@click.option("--csv", "csv_file", metavar="FILE", help="The table, as a CSV file.")
 @click.option("--title", help="The page's heading.")
 @click.option(
     "--top",
-    type=_AT_LEAST_ONE,
+    type=click.IntRange(min=1),
     default=25,
     show_default=True,
     help="Rows of each table that are not folded.",
@@ -29,7 +27,7 @@ _AT_LEAST_ONE = click.IntRange(min=1)
 def report(
     folder: str,
     output: str | None,
-    table: str | None,
+    csv_file: str | None,
     title: str | None,
     top: int,
     budget: bool,
@@ -43,11 +41,11 @@ def report(
     dphh report phrases/ -o phrases.html --title "What people write about soup"
     dphh report phrases/ --csv phrases.csv
     """
-    if output is None and table is None:
+    if output is None and csv_file is None:
         raise click.UsageError("give a file: -o PAGE.html, or --csv TABLE.csv")
     release = Release.load(folder)
-    if table is not None:
-        click.echo(f"written to {release.to_csv(table)}", err=True)
+    if csv_file is not None:
+        click.echo(f"written to {release.to_csv(csv_file)}", err=True)
     if output is not None:
         written = release.report(
             output,
@@ -68,7 +66,7 @@ def verify(folder: str, ledger_file: str | None) -> None:
     run; a folder alone does not show who made it. Exit code 2 if it is not right.
     """
     release = Release.load(folder)
-    book = existing_ledger(ledger_file, default_optional=True)
+    book = existing_ledger(ledger_file, default_may_be_absent=True)
     try:
         lines = release.verify(book)
     except UnknownRunError:

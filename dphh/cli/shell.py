@@ -65,7 +65,7 @@ def _run_shell(
         text = init_sql(address, token, f"LOAD {literal(str(extension))};")
         init.write_text(f".output /dev/null\n{text}.output\n", encoding="utf-8")
         running = subprocess.Popen([program, "-cmd", f'.read "{init}"', *arguments])
-        # The terminal sends Ctrl-C to the shell and to the run, too; this process ignores it.
+        # This process ignores Ctrl-C: the terminal sends it to the shell and to the run as well.
         signal.signal(signal.SIGINT, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: running.terminate())
@@ -76,8 +76,8 @@ def _run_shell(
 
 
 def _shell_program() -> str:
-    """The path of the shell's program, inside its package: the command `duckdb` is a script, which
-    Ctrl-C ends."""
+    """The path of the shell's program in its package. The command `duckdb` would not do: it is a
+    script, and Ctrl-C ends it."""
     spec = importlib.util.find_spec("duckdb_cli")
     for folder in (spec and spec.submodule_search_locations) or ():
         if (file := Path(folder, "duckdb")).is_file():

@@ -15,36 +15,36 @@ from dphh.asking.asked import typed_value, types_of_option
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 
-#: What help shows in place of an option's value, where the type does not say enough; and for which
-#: options.
-_OPTIONS_WITH_METAVAR = {
-    "COLUMN": ("user", "text", "item", "prior_text", "by"),
-    "REGEX": ("keep", "keep_tokens", "drop"),
-    "CHARS": ("strip", "character_set"),
-    "HOW": ("as_", "accounting", "choice", "sampling", "split"),
-    "WHAT": ("too_long", "null_users"),
-    "METHOD": ("method",),
-    "N[,N...]": ("max_items",),
-    "S[,S...]": ("shares",),
-    "A[,B...]": ("groups",),
-    "SHARE": ("counts",),
-    "CONDITION": ("where",),
-    "COLUMN=VALUE": ("since", "until"),
-    "FILE": ("known",),
-    "RUN_ID|DIR|FILE": ("of", "domain"),
-    "PATH|DIR|RUN_ID": ("prior",),
-}
+#: What help shows in place of an option's value, if the type of the option does not say enough.
 METAVAR_OF_OPTION = {
-    name: shown for shown, names in _OPTIONS_WITH_METAVAR.items() for name in names
+    name: metavar
+    for metavar, names in {
+        "COLUMN": ("user", "text", "item", "prior_text", "by"),
+        "REGEX": ("keep", "keep_tokens", "drop"),
+        "CHARS": ("strip", "character_set"),
+        "HOW": ("as_", "accounting", "choice", "sampling", "split"),
+        "WHAT": ("too_long", "null_users"),
+        "METHOD": ("method",),
+        "N[,N...]": ("max_items",),
+        "S[,S...]": ("shares",),
+        "A[,B...]": ("groups",),
+        "SHARE": ("counts",),
+        "CONDITION": ("where",),
+        "COLUMN=VALUE": ("since", "until"),
+        "FILE": ("known",),
+        "RUN_ID|DIR|FILE": ("of", "domain"),
+        "PATH|DIR|RUN_ID": ("prior",),
+    }.items()
+    for name in names
 }
 _METAVAR_OF_NUMBER: dict[Any, str] = {int: "N", float: "NUMBER"}
 CORPUS, WHERE, SHOW = "The corpus", "Where it runs", "What to show"
-OPTION_GROUPS = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
-#: The most columns for names of options in help, so that their descriptions fit beside them.
-_NAMES_WIDTH = 24
+GROUPS_IN_ORDER = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
+#: The most characters that help gives to the names of options, left of their descriptions.
+_OPTION_NAMES_WIDTH = 24
 
 
-class Option(click.Option):
+class GroupedOption(click.Option):
     """An option that help shows in a group."""
 
     def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
@@ -58,11 +58,11 @@ class Option(click.Option):
         return record[0], f"{self.help}{note}"
 
 
-class Command(click.Command):
+class GroupedCommand(click.Command):
     """A command whose help shows its options by their groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in OPTION_GROUPS}
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS_IN_ORDER}
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option):
                 continue
@@ -71,7 +71,7 @@ class Command(click.Command):
         for group, records in groups.items():
             if records:
                 with formatter.section(group):
-                    formatter.write_dl(records, col_max=_NAMES_WIDTH)
+                    formatter.write_dl(records, col_max=_OPTION_NAMES_WIDTH)
 
 
 def option(
@@ -89,18 +89,19 @@ def option(
     name = option_name or parameter.name
     kind = _click_type(name, parameter.annotation)
     default: dict[str, Any] = {}
-    if _is_shown_default(parameter.default):
+    plain = parameter.default is not parameter.empty and not isinstance(parameter.default, bool)
+    if plain and parameter.default not in (None, "", ()) and str(parameter.default).isprintable():
         default = {"default": parameter.default, "show_default": True}
     switch = kind is bool
-    # A switch whose default depends on how the corpus is read can also be turned off.
+    # A switch with the default None, which may come to mean "on", can also be turned off.
     no = f"/--no-{flag(name)[2:]}" if switch and parameter.default is None else ""
     return click.option(
         flag(name) + no,
         name,
-        cls=Option,
+        cls=GroupedOption,
         group=group,
         type=None if switch else kind,
-        # None, because with False click takes a value such as -1 for another option.
+        # None, because click would take the value -1 for an option if `is_flag` were False.
         is_flag=True if switch else None,
         multiple=repeatable,
         required=required and parameter.default is parameter.empty,
@@ -115,7 +116,7 @@ def flag(name: str) -> str:
 
 
 def as_flag(name: str, value: str) -> str:
-    """How the command line writes an option that the text of an error has as `name=value`."""
+    """The option as the command line has it, for an error that has it as `name=value`."""
     if value in ("True", "False"):
         return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
     # A shell needs no quotes around one word.
@@ -151,7 +152,7 @@ def _click_type(name: str, annotation: Any) -> Any:
 
 
 def _lines_of_file(path: str) -> tuple[str, ...]:
-    """The lines of a text file, which has one word a line."""
+    """The lines of a text file."""
     try:
         return tuple(Path(path).read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError) as problem:
@@ -159,8 +160,3 @@ def _lines_of_file(path: str) -> tuple[str, ...]:
             f"{path} cannot be read ({type(problem).__name__}); give a text file with one word a "
             "line"
         ) from None
-
-
-def _is_shown_default(default: Any) -> bool:
-    plain = default is not Parameter.empty and not isinstance(default, bool)
-    return plain and default not in (None, "", ()) and str(default).isprintable()

@@ -22,7 +22,7 @@ from dphh.cli.options import (
     run_options,
     with_options,
 )
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, Command, as_flag, option, options_given
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, GroupedCommand, as_flag, option, options_given
 from dphh.engines import check_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
@@ -63,7 +63,7 @@ _options_of_any_run = with_options(
 )  # fmt: skip
 
 
-def _command(verb: Verb[...]) -> click.Command:
+def _verb_command(verb: Verb[...]) -> click.Command:
     """`dphh VERB CORPUS ...`: the options of the corpus, of the verb and of any run."""
 
     @click.pass_context
@@ -80,57 +80,56 @@ def _command(verb: Verb[...]) -> click.Command:
         for each in verb.options.values()
     ]
     said = f"{verb.summary}\n\n{_CORPUS_HELP}"
-    named = click.command(verb.name.replace("_", "-"), cls=Command, help=said)
+    named = click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said)
     with_all = with_options(*options)(_options_of_any_run(run))
     shown = corpus_options(verb_options=verb.options)(with_all)
     return named(click.argument("corpus")(shown))
 
 
-def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
+def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
-    if run["show_sql"]:
+    if options["show_sql"]:
         click.echo(plan.sql(), nl=False)
         return
-    if run["plan_only"]:
+    if options["plan_only"]:
         from dphh.report.terminal import plan_text  # imports Polars
 
         assert plan.corpus is not None
         check_columns(plan.corpus)
-        if run["as_json"]:
+        if options["as_json"]:
             click.echo(json.dumps(plan.to_json()))
         else:
-            click.echo(plan_text(plan.price, plan.corpus, book, details=run["details"]))
+            click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
         return
-    console = None
-    if not run["quiet"] and sys.stderr.isatty():
+    status = None
+    if not options["quiet"] and sys.stderr.isatty():
         from rich.console import Console
 
-        console = Console(stderr=True)
-    status = None if console is None else console.status("starting")
+        status = Console(stderr=True).status("starting")
 
-    def progress(said: str) -> None:
-        if console is not None and status is not None:
-            console.print(said, highlight=False, markup=False)
-            status.update(said)
-        elif isinstance(said, Note) and not run["quiet"]:
-            click.echo(said, err=True)
+    def show_progress(line: str) -> None:
+        if status is not None:
+            status.console.print(line, highlight=False, markup=False)
+            status.update(line)
+        elif isinstance(line, Note) and not options["quiet"]:
+            click.echo(line, err=True)
 
     try:
         with status or nullcontext():
             release = plan.run(
                 ledger=book,
-                engine=run["engine"],
-                run_id=run["run_id"],
-                again=run["again"],
-                out=run["out"],
-                memory_limit=run["memory_limit"],
-                threads=run["threads"],
-                progress=progress,
+                engine=options["engine"],
+                run_id=options["run_id"],
+                again=options["again"],
+                out=options["out"],
+                memory_limit=options["memory_limit"],
+                threads=options["threads"],
+                progress=show_progress,
             )
     except DphhError as problem:
         problem.spent = bool(book.booked_here)
         raise
-    if run["as_json"]:
+    if options["as_json"]:
         assert plan.corpus is not None
         outcome = {
             **release.manifest,
@@ -142,16 +141,16 @@ def _show_or_run(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         click.echo(printable_json(shown))
         return
     click.echo(repr(release))
-    if run["out"] and not run["quiet"]:
-        click.echo(f"written to {run['out']}", err=True)
-    elif not run["quiet"]:
+    if options["out"] and not options["quiet"]:
+        click.echo(f"written to {options['out']}", err=True)
+    elif not options["quiet"]:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
 
 
-VERB_COMMANDS = tuple(_command(verb) for verb in VERBS.values())
+VERB_COMMANDS = tuple(_verb_command(verb) for verb in VERBS.values())
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("corpus")
 @corpus_options()
 @engine_option
@@ -174,7 +173,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = existing_ledger(ledger_file, default_optional=True)
+    book = existing_ledger(ledger_file, default_may_be_absent=True)
     read = corpus_of_command(corpus, book, content_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     corpus, lines, found = repr(checked).partition("\n")

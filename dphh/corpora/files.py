@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import duckdb
@@ -18,9 +18,9 @@ from dphh.wording.options import did_you_mean
 
 #: An error about a missing column lists at most this many columns of the corpus.
 MOST_LISTED_COLUMNS = 100
-#: Tables whose log says which rows of their files are current: the log's folder and files, the
-#: table's name, and how its current rows are read.
-_TABLES_WITH_A_LOG = (
+#: Formats whose files may hold deleted rows: the folder and the files of their log, by which they
+#: are recognised; their names; and how their current rows are read.
+_FORMATS_WITH_DELETED_ROWS = (
     ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
     ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
 )
@@ -28,21 +28,19 @@ _TABLES_WITH_A_LOG = (
 
 def refuse_files_of_tables(corpus: Corpus) -> None:
     """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
-    seen: set[Path] = set()
-    for place in corpus.where:
-        if is_remote(place):
-            continue
-        here = [Path(place), *(Path(file).resolve().parent for file in files_named(place))]
-        for folder in (above for each in here for above in (each, *each.parents)):
-            if folder in seen:
-                continue
-            seen.add(folder)
-            for inner, names, kind, instead in _TABLES_WITH_A_LOG:
-                if any((folder / inner).glob(names)):
-                    raise CorpusError(
-                        f"corpus: {folder} is a {kind} table, whose files hold rows that were "
-                        f"deleted; give a frame of it, by {instead}, and name its account=..."
-                    )
+    here = [
+        folder
+        for place in corpus.where
+        if not is_remote(place)
+        for folder in (Path(place), *(Path(file).resolve().parent for file in files_named(place)))
+    ]
+    folders = dict.fromkeys(above for each in here for above in (each, *each.parents))
+    for folder, (inner, names, kind, instead) in product(folders, _FORMATS_WITH_DELETED_ROWS):
+        if any((folder / inner).glob(names)):
+            raise CorpusError(
+                f"corpus: {folder} is a {kind} table, whose files hold rows that were deleted; "
+                f"give a frame of it, by {instead}, and name its account=..."
+            )
 
 
 def refuse_unclear_columns(corpus: Corpus) -> None:
@@ -66,17 +64,17 @@ def refuse_unclear_columns(corpus: Corpus) -> None:
                 raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=both))
 
 
-def _kind_of_user_type(kind: pa.DataType) -> str:
-    """The kind of a user column's type. Cast to a common type of one kind, equal user ids have
-    equal texts, and others have others."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind):
+def _kind_of_user_type(arrow_type: pa.DataType) -> str:
+    """The kind of a user column's type. If types of one kind are cast to a common type, equal user
+    ids stay equal and different ones stay different."""
+    if pa.types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if pa.types.is_integer(arrow_type):
         return "integer"
-    if pa.types.is_decimal(kind):
-        return f"decimal of {kind.scale} places"
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return "text" if text or pa.types.is_string_view(kind) else str(kind)
+    if pa.types.is_decimal(arrow_type):
+        return f"decimal of {arrow_type.scale} places"
+    texts = (pa.string(), pa.large_string(), pa.string_view())
+    return "text" if arrow_type in texts else str(arrow_type)
 
 
 def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:
@@ -99,9 +97,9 @@ def unreadable_parquet_error(
     corpus: Corpus, problem: duckdb.Error
 ) -> CorpusError | UnreachableError:
     """The error for Parquet files that DuckDB cannot open."""
-    # DuckDB has no type of error for a file that is not there.
     said, kind = str(problem), type(problem).__name__
     remote = [place for place in corpus.where if is_remote(place)]
+    # Only the text of DuckDB's error says that a file is missing.
     if any(text in said for text in ("No files found", "404 Not Found", "HTTP 404")):
         return no_such_file_error(corpus)
     if remote and isinstance(problem, (duckdb.IOException, duckdb.HTTPException)):
@@ -113,22 +111,24 @@ def unreadable_parquet_error(
     return unreadable_files_error(corpus, f"it cannot be read as Parquet ({kind})")
 
 
-def refuse_duplicate_columns(corpus: Corpus, names: list[str], where: str = "the corpus") -> None:
+def refuse_duplicate_columns(
+    corpus: Corpus, columns: list[str], columns_of: str = "the corpus"
+) -> None:
     for option, column in corpus.columns.items():
-        if (there := names.count(column)) > 1:
+        if (times := columns.count(column)) > 1:
             raise CorpusError(
-                f"{option}: {where} has {there} columns {column!r}; rename all but one"
+                f"{option}: {columns_of} has {times} columns {column!r}; rename all but one"
             )
 
 
-def refuse_missing_columns(corpus: Corpus, columns: Collection[str], has: str = "") -> None:
-    """Refuse a corpus that names a column which is not among these. `has`: how the message
-    describes what is there, if not by the names."""
+def refuse_missing_columns(corpus: Corpus, columns: Collection[str], what_it_has: str = "") -> None:
+    """Refuse a corpus that names a column which is not in `columns`. `what_it_has`: how the message
+    describes what is there, if not by the names of the columns."""
     for option, column in corpus.columns.items():
         if column not in columns:
             first = ", ".join(islice(columns, MOST_LISTED_COLUMNS))
             more = len(columns) - MOST_LISTED_COLUMNS
-            there = has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            there = what_it_has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
             if column in corpus.content.columns_of_where:  # it may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
             raise CorpusError(

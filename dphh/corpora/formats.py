@@ -38,7 +38,7 @@ _JSON_LINES_ADVICE = (
 
 
 def opened_corpus(corpus: Corpus) -> Corpus:
-    """The corpus with an open table in place of paths, if these are not Parquet files."""
+    """The corpus. If its paths are not of Parquet files, a table opened from them replaces them."""
     if corpus.kind != "path":
         return corpus
     places = corpus.where
@@ -105,7 +105,7 @@ def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 def _header_of(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The delimiter with which the first line names the corpus's columns, and all its names."""
+    """The delimiter with which the first line has the corpus's columns; all names in that line."""
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
@@ -149,8 +149,8 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 
 
 def _json_user_sql(column: str) -> str:
-    """SQL that reads a user id as text and refuses fractions and objects: as texts, 1 and 1.0 would
-    be two users, and 2.0^53 and 2.0^53 + 1 one."""
+    """SQL that reads a user id as text and refuses fractions, objects and lists: 1 and 1.0 would be
+    two users, and two large fractions could be one."""
     return (
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
         f"THEN error({literal(JSON_USER_MARK)}) ELSE {column} ->> '$' END AS {column}"
@@ -185,7 +185,8 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
 
 
 def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection that spills nothing and shows no progress, which tells how much data is read."""
+    """A connection that writes no temporary files, and shows no progress bar, which would tell how
+    much data is read."""
     con = duckdb.connect(path, read_only=read_only)
     hide_progress_bar(con)
     con.execute("SET temp_directory = ''")

@@ -46,8 +46,8 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
 
 
 def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
-    """The file of an extension that was installed as a package for this DuckDB, or for a shell of
-    another version: an extension loads into the DuckDB that it was built for and no other."""
+    """The file of a DuckDB extension, if a Python package has it for this version of DuckDB; None
+    otherwise. An extension loads only into the version for which it was built."""
     spec = importlib.util.find_spec(f"duckdb_extension_{name}")
     for folder in (spec and spec.submodule_search_locations) or ():
         file = Path(folder, "extensions", f"v{version}", f"{name}.duckdb_extension")
@@ -57,8 +57,8 @@ def extension_file(name: str, version: str = duckdb.__version__) -> Path | None:
 
 
 def _credentials_sql() -> str:
-    """SQL that gives DuckDB the credentials in the `AWS_...` variables, which Polars and Delta's
-    reader also use; it does nothing if there are none."""
+    """SQL that gives DuckDB the credentials in the `AWS_...` variables, where Polars and Delta's
+    reader also find them. Without credentials, SQL that does nothing."""
     given = os.environ.get
     options = {
         "KEY_ID": given("AWS_ACCESS_KEY_ID"),

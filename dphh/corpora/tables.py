@@ -22,11 +22,13 @@ from dphh.rows.user import USER_TYPE_MESSAGE
 #: How many rows of a text file or a query are in memory at a time. Few, because what an engine
 #: makes of texts takes several times their memory.
 ROWS_AT_A_TIME = 8_192
-#: Types of tables that know the names of their columns; others may have to ask for them.
+#: The module and name of types of tables whose columns are known without a query.
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
-_BAD_LINE = re.compile(r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL)
-#: The mark in an error that a query raises for a line of JSON with a refused type of user id.
+_LINE_NUMBER_PATTERN = re.compile(
+    r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL
+)
+#: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_MARK = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
@@ -59,8 +61,10 @@ def schema_of_table(corpus: Corpus) -> Any:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_duplicate_columns(corpus, schema.names)
     for option, column in corpus.columns_of_user:
-        # An engine may see how values are stored, and equal values may be stored differently.
-        if column in schema.names and _may_differ_as_stored(kind := schema.field(column).type):
+        kind = schema.field(column).type if column in schema.names else None
+        # These types may store equal values differently, and an engine may see how they are stored.
+        unknown = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
+        if unknown or (kind is not None and pa.types.is_time(kind)):
             raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
         if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
@@ -68,12 +72,6 @@ def schema_of_table(corpus: Corpus) -> Any:
                 f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
             )
     return schema
-
-
-def _may_differ_as_stored(kind: Any) -> bool:
-    if isinstance(kind, pa.BaseExtensionType):
-        return bool(kind.extension_name != "arrow.uuid")
-    return bool(pa.types.is_time(kind))
 
 
 def rows_of_table(corpus: Corpus) -> Any:
@@ -117,43 +115,43 @@ def has_rows_without_user(corpus: Corpus) -> bool:
 
 
 def without_string_views(table: pa.Table) -> pa.Table:
-    """The table with plain strings in place of Arrow's string views, which Polars makes: DuckDB 1.5
-    reads joined tables by a function of Arrow's that does not support views."""
+    """The table with plain strings in place of Arrow's string views. Polars makes such views, and
+    DuckDB 1.5 cannot read joined tables of them."""
     if not duckdb.__version__.startswith("1."):
         return table
     return table.cast(
-        pa.schema([field.with_type(_without_view_type(field.type)) for field in table.schema])
+        pa.schema([field.with_type(_type_without_views(field.type)) for field in table.schema])
     )
 
 
-def _without_view_type(kind: Any) -> Any:
-    if kind == pa.string_view():
+def _type_without_views(arrow_type: Any) -> Any:
+    if arrow_type == pa.string_view():
         return pa.large_string()
-    if kind == pa.binary_view():
+    if arrow_type == pa.binary_view():
         return pa.large_binary()
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    inner = _without_view_type(kind.value_type) if lists else None
-    return pa.large_list(inner) if lists and inner != kind.value_type else kind
+    lists = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
+    inner = _type_without_views(arrow_type.value_type) if lists else None
+    return pa.large_list(inner) if lists and inner != arrow_type.value_type else arrow_type
 
 
-def bad_line_message(said: str) -> str | None:
-    """The message for DuckDB's error about a line, without its text; None for other errors."""
-    if JSON_USER_MARK in said:
+def bad_line_message(duckdb_error: str) -> str | None:
+    """The message for DuckDB's error about a line, without the line; None for other errors."""
+    if JSON_USER_MARK in duckdb_error:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "
             "list; write user ids as text or as whole numbers, so that equal users are spelled "
             "equally"
         )
-    if (found := _BAD_LINE.search(said)) is None:
+    if (found := _LINE_NUMBER_PATTERN.search(duckdb_error)) is None:
         return None
-    fields = _FIELD_COUNTS_PATTERN.search(said)
+    fields = _FIELD_COUNTS_PATTERN.search(duckdb_error)
     why = f" ({fields[0]})" if fields else ""
     return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/corpus.md)"
 
 
 @contextmanager
 def withhold_source_errors(corpus: Corpus) -> Iterator[None]:
-    """Replace errors of a table in memory, whose messages may quote data, by their type's name."""
+    """Replace an error of a table, whose message may quote data, by one with its type's name."""
     try:
         yield
     except DphhError:

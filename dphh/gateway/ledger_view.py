@@ -61,7 +61,7 @@ class LedgerView:
         check_known(given, macro.parameters, f"dphh_{macro.name}")
         try:
             return answer_without_plan(
-                macro, given, self.book, self.budgets(), tables_and_paths=False
+                macro, given, self.book, self.budgets(), with_corpus_options=False
             )
         except UnknownRunError:
             raise UsageError(

@@ -229,7 +229,7 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
         raise Refused("Only GET and HEAD are answered", 405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise UsageError("A request must have no body: give its options in the address")
-    by_path = {macro.path: macro for macro in macros(tables_and_paths=False).values()}
+    by_path = {macro.path: macro for macro in macros(with_corpus_options=False).values()}
     first, slash, rest = path.partition("/")
     macro, given = by_path.get(path), []
     if macro is None and rest and (macro := by_path.get(first + slash)) is not None:

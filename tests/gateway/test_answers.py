@@ -45,7 +45,7 @@ def test_a_plan_the_ledger_and_the_corpora_are_free(place):
 
 def test_every_macro_has_an_address_and_help_names_it(place):
     helped = {row["call"].split("(")[0] for row in place.ask("help").json}
-    assert helped == {f"FROM dphh_{name}" for name in macros(tables_and_paths=False)}
+    assert helped == {f"FROM dphh_{name}" for name in macros(with_corpus_options=False)}
     for verb in VERBS:
         options = [row["option"] for row in place.ask(f"options/{verb}").json]
         assert options == [*VERBS[verb].options]
