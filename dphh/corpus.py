@@ -21,13 +21,13 @@ from dphh.rows.content import (
 from dphh.rows.user import checked_user, user_option
 from dphh.wording.options import checked_call
 
-#: Packages whose table objects dphh does not take: for each, what to give instead.
-_UNREAD_TABLES = {
+#: For each package whose tables dphh does not read: what to give instead of such a table.
+_ADVICE_OF_UNREAD_PACKAGE = {
     "deltalake": "give pl.scan_delta(table) and account=",
     "pyiceberg": "give table.scan().to_arrow() and account=",
 }
 
-#: What each option of a corpus does, in one line, those that most corpora need first.
+#: What each option of a corpus does, in one line. The options that most corpora need are first.
 HELP = {
     "user": "The column of user ids, or several in combination.",
     "text": "The column of texts, which are split into words.",
@@ -37,7 +37,7 @@ HELP = {
     "since": "Only rows from this value on, as day=2026-01-01.",
     "until": "Only rows before this value, as day=2026-02-01.",
     "lower": "Change to lower case; the default for words.",
-    "split": "unicode, white space, or a regular expression.",
+    "split": "Split at: unicode, white space, or a regular expression.",
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
@@ -46,7 +46,8 @@ HELP = {
     "max_text_length": "The most characters that are read of a text.",
     "null_users": "Rows with a NULL user id: refuse or drop.",
 }
-#: The options that choose rows. A request on an account's corpus may give no other option of it.
+#: The options that choose rows. A request that names an account's corpus may give these, and no
+#: other option of a corpus: the account has those.
 ROW_OPTIONS = {"where", "since", "until"}
 
 
@@ -76,11 +77,11 @@ class Corpus:
     source: Any = field(compare=False)
     user: tuple[str, ...]
     content: Content
-    #: The ledger's account that pays, for a table or for files that several accounts hold.
+    #: The account that pays: of a table, or of files that several accounts hold.
     account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
-    #: The column of the groups within which a run counts users.
+    #: The column whose values are the groups within which a run counts users.
     by: str | None
 
     @checked_call
@@ -168,7 +169,7 @@ class Corpus:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that are read: for each option that names a column, that column."""
+        """The columns that are read, each by the option that names it."""
         named = {
             **dict(self.columns_of_user),
             "text or item": self.content.column,
@@ -179,8 +180,7 @@ class Corpus:
 
     @property
     def columns_of_user(self) -> list[tuple[str, str]]:
-        """The columns of user ids, each as (the name that errors give it, the column): one column,
-        or several that are used in combination."""
+        """The columns of user ids, each as (how errors name the option, the column)."""
         return [
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(self.user, start=1)
@@ -203,40 +203,41 @@ def as_recorded(corpus: Corpus) -> dict[str, Any]:
     return {name: said[name] for name in ("kind", "where", "user", "content")}
 
 
-def corpus_from_json(found: dict[str, Any], account: str | None = None) -> Corpus:
+def corpus_from_json(recorded: dict[str, Any], account: str | None = None) -> Corpus:
     """The corpus that `as_recorded` or `to_json` describes; for a table, without the table."""
-    return _corpus_of_values(
+    return _corpus_with_fields(
         source=None,
-        user=checked_user(found["user"]),
-        content=Content(**found["content"]),
+        user=checked_user(recorded["user"]),
+        content=Content(**recorded["content"]),
         account=account,
-        kind=found["kind"],
-        where=tuple(found["where"]),
-        by=found.get("by"),
+        kind=recorded["kind"],
+        where=tuple(recorded["where"]),
+        by=recorded.get("by"),
     )
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """The corpus with these fields changed. (`dataclasses.replace` would call its `__init__`.)"""
-    return _corpus_of_values(**{**vars(corpus), **changes})
+    return _corpus_with_fields(**{**vars(corpus), **changes})
 
 
-def _corpus_of_values(**values: Any) -> Corpus:
-    made = object.__new__(Corpus)
-    vars(made).update(values)
-    return made
+def _corpus_with_fields(**fields: Any) -> Corpus:
+    corpus = object.__new__(Corpus)
+    vars(corpus).update(fields)
+    return corpus
 
 
 def narrowed(
     corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
 ) -> Corpus:
-    """The same corpus, with only those of its rows that meet these conditions too."""
+    """The same corpus, of which a row counts only if it meets these conditions too."""
     kept = joined_by_and(corpus.content.where, combined_condition(where, since, until))
     return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 
 
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:
-    """For tries: cut whole items into runs of `unit` characters; other readings stay as is."""
+    """The corpus as tries read it: a whole item is cut into tokens of `unit` characters. A corpus
+    that is read as words, characters or lists stays as it is."""
     if corpus.content.reading == "whole":
         if corpus.content.unit not in (None, unit):
             raise UsageError(
@@ -279,13 +280,12 @@ def _locate_source(
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
-    if module in _UNREAD_TABLES:
-        raise UsageError(f"source: found a {type(source).__name__}; {_UNREAD_TABLES[module]}")
-    raise UsageError(
-        f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
-        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars, a "
-        "pandas or a Spark frame"
+    advice = _ADVICE_OF_UNREAD_PACKAGE.get(
+        module,
+        "give a Parquet path, glob, list or folder, a DuckDB relation (or a table's name and "
+        "connection=), an Arrow table, a Polars, a pandas or a Spark frame",
     )
+    raise UsageError(f"source: found a {type(source).__name__}; {advice}")
 
 
 def _table_of_connection(connection: Any, name: str) -> Any:

@@ -26,9 +26,9 @@ from dphh.privacy.set_union import weight
 from dphh.wording.lines import plural
 from dphh.wording.options import check_whole, checked_call
 
-#: The search stops at this number of users.
+#: If more users than this would be needed, no number of users is reported.
 _MOST_USERS = 10**12
-#: The probability at each end of the binomial that is left out.
+#: Numbers of counted users at each end of their distribution are left out up to this probability.
 _IGNORED_TAIL = 1e-9
 
 
@@ -103,34 +103,28 @@ def detection_of(price: Price, assumed: Profile) -> Detection:
             "users is not known in advance; give a plan of `items`, or of `ngrams` with "
             "method='forecast' or 'dpne'"
         )
-    adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
     lengths = range(1, 2 + len(longer))
     scenarios = tuple(
-        (words, tuple((n, _users_needed(n, words, assumed, price, first, longer)) for n in lengths))
+        (words, tuple((n, _users_needed(n, words, assumed, price)) for n in lengths))
         for words in assumed.words_per_user
     )
     note = "where each of these users holds so many words"
-    if adaptive:
+    if price.verb == "ngrams" and not longer and price["max_n"] > 1:
         note += (
-            "; down to six tenths of it suffice where two thirds of these are found in earlier "
-            "rounds; of longer n-grams no number is promised by method='forecast'"
+            "; six tenths of this number may suffice where two thirds of these words are found in "
+            "earlier rounds; method='forecast' promises no number for longer n-grams"
         )
     if longer:
         note += f", all of which are found, and at most {ASSUMED_WORDS:,} words are released"
     return Detection(scenarios, float(FINDING_PROBABILITY), note)
 
 
-def _users_needed(
-    length: int,
-    words: int,
-    assumed: Profile,
-    price: Price,
-    first: list[SetUnionLevel],
-    longer: list[PrunedLevel],
-) -> int | None:
-    # The round in which an item is most likely to pass decides. In the forecast ladder this is the
-    # last round: no other is certain. Where weights depend on earlier rounds, an item's weight in
-    # later ones depends on its holders' other items: if they hold any, only the first is certain.
+def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> int | None:
+    first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
+    # Of a run's rounds, the one that is least likely to miss the item decides, if it takes place in
+    # every run and the item's weight in it is known. In the forecast ladder only the last round is
+    # so. Where weights follow earlier rounds, only the first is so, if users hold other items too.
     runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]
@@ -138,7 +132,7 @@ def _users_needed(
         runs = [rounds[:1] for rounds in runs]
 
     def miss_probability_bound(users: int) -> float:
-        failure = 0.0
+        bound = 0.0
         for n in range(1, length + 1):
             held = assumed.held(words, n)
             pieces = length - n + 1
@@ -155,8 +149,8 @@ def _users_needed(
                 one = _miss_probability_of_level(
                     level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held
                 )
-            failure += pieces * one
-        return failure
+            bound += pieces * one
+        return bound
 
     allowed = 1 - float(FINDING_PROBABILITY)
     most = 1
@@ -174,21 +168,21 @@ def _users_needed(
 
 
 def _miss_probability_of_level(
-    level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int
+    level: SetUnionLevel | PrunedLevel, threshold: int, users: int, items_per_user: int
 ) -> float:
     """The probability that an item held by `users` users stays below the threshold. For a user who
     holds more than `max_items`, a random choice of that many counts."""
     from scipy.special import ndtr  # slow to import
     from scipy.stats import binom
 
-    own = weight(level.grid_bits, min(held, level.max_items))
-    if held <= level.max_items:
+    own = weight(level.grid_bits, min(items_per_user, level.max_items))
+    if items_per_user <= level.max_items:
         return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
-    share = level.max_items / held
+    share = level.max_items / items_per_user
     low, high = binom.ppf([_IGNORED_TAIL, 1 - _IGNORED_TAIL], users, share)
     step = max(1, ceil((high - low) / 2000))
     counted = np.arange(int(low), int(high) + step, step)
-    # Each step of `counted` has the binomial's probability up to the next one, but its own smaller
-    # count: so the probability of finding the item is underestimated, never overestimated.
+    # A number of `counted` stands for all numbers up to the next one, which are not smaller: so the
+    # probability of finding the item is underestimated, never overestimated.
     mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
     return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))

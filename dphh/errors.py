@@ -11,11 +11,12 @@ from typing import ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: The environment variable that, set to 1, shows engines' own messages and tracebacks: for those
-#: who may see the data.
+#: If this environment variable is 1, errors show engines' own messages and tracebacks, which only
+#: those who may see the data may read.
 SHOW_ERRORS_VARIABLE = "DPHH_SHOW_ENGINE_ERRORS"
 
-#: Control characters and those that move a cursor or reverse text, except tab and line feed.
+#: Matches a character that controls a terminal, moves a cursor or reverses text, except tab and
+#: line feed.
 CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
 )
@@ -35,7 +36,7 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
-    #: Of a command: whether its run had been paid for when it ended so.
+    #: Whether the command that ended with this error had paid for a run.
     spent = False
 
     def __str__(self) -> str:
@@ -50,7 +51,7 @@ class UsageError(DphhError, ValueError):
 
 
 class UnpricedEventError(UsageError):
-    """An event of a kind that this version of dphh cannot price."""
+    """A privacy event of a kind that this version of dphh cannot price."""
 
 
 class CorpusError(DphhError):

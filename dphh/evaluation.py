@@ -17,7 +17,7 @@ from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Limits
 from dphh.errors import UsageError, hiding_private_details
 from dphh.mechanisms.released_rows import as_array
-from dphh.release import Release, as_polars
+from dphh.release import Release
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.options import check_whole
 
@@ -44,7 +44,9 @@ class ExactCounts:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        return as_polars(self.table)
+        import polars as pl
+
+        return pl.DataFrame(self.table)
 
     def save(self, *_: Any, **__: Any) -> None:
         """Always refuses: exact counts are not a release."""

@@ -121,16 +121,19 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     """The plan that `to_json` or `dumps` wrote. A table in memory is not part of that text: pass it
     again as `run(corpus=...)`.
 
-    A price in a file is not trusted. The plan is made again of its verb and its parameters, and all
-    that the text says of it must be so.
+    A price in a file is not trusted. The plan is made again from its verb and its parameters, and
+    must equal what the text says.
     """
     try:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
     except (TypeError, ValueError) as problem:
         raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
     try:
-        plan = _made_again(said)
-        anew = {**plan.to_json(), **_of_table(plan.price, said["corpus"])}
+        plan, corpus = _plan_made_again(said), said["corpus"]
+        anew = plan.to_json()
+        if plan.corpus is None and corpus is not None:  # the plan of a table in memory
+            of_table = privacy_of_corpus(plan.price, checked_user(corpus["user"]), of_files=False)
+            anew |= {"privacy": of_table.to_json(), "corpus": corpus}
     except UsageError:
         raise
     except KeyError as problem:
@@ -147,13 +150,13 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     return plan
 
 
-def _made_again(said: Any) -> Plan:
-    """The plan of the verb and the parameters that are written, as this dphh makes it."""
+def _plan_made_again(said: Any) -> Plan:
+    """The plan that this dphh makes of the verb, the parameters and the corpus of a plan's JSON."""
     if said["verb"] not in VERBS:
         raise UsageError(
             f"plan: found the verb {said['verb']!r}, which this dphh lacks; make the plan again"
         )
-    verb, where = VERBS[said["verb"]], said["corpus"]
+    verb, corpus = VERBS[said["verb"]], said["corpus"]
     parameters = {name: _as_parameter(value) for name, value in said["parameters"].items()}
     try:
         price = verb.price(**parameters)
@@ -162,17 +165,9 @@ def _made_again(said: Any) -> Plan:
             f"plan: `{verb.name}` does not have all of the parameters {', '.join(parameters)}; "
             "make the plan again"
         ) from None
-    if where is None or where["kind"] != "path":
+    if corpus is None or corpus["kind"] != "path":
         return Plan(price)
-    return Plan(price, verb.read(corpus_from_json(where, account=where["account"]), price))
-
-
-def _of_table(price: Price, where: Any) -> dict[str, Any]:
-    """What a plan of a table in memory says of that table, which is not made again."""
-    if where is None or where["kind"] == "path":
-        return {}
-    privacy = privacy_of_corpus(price, checked_user(where["user"]), of_files=False)
-    return {"privacy": privacy.to_json(), "corpus": where}
+    return Plan(price, verb.read(corpus_from_json(corpus, account=corpus["account"]), price))
 
 
 def _as_parameter(value: Any) -> Parameter:

@@ -12,8 +12,8 @@ from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.rows.user import CONDITION_ON_ROWS
 
-#: What a promise protects: a user with all rows; a combination of values of several user columns,
-#: of which a person has many; or one of a user's contributions.
+#: What a promise protects: a user with all rows; one combination of values of several user
+#: columns, of which a person may have many; or one of a user's contributions.
 ProtectedUnit = Literal["user", "combination", "contribution"]
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
@@ -29,15 +29,15 @@ class Privacy:
     unit: str
     adjacency: str
     theorem: str
-    #: How delta is divided: (purpose, amount).
+    #: How delta is divided among purposes: (purpose, amount).
     delta_shares: tuple[tuple[str, float], ...] = ()
     caveats: tuple[str, ...] = ()
-    #: For local randomisers: the epsilon of what is published. `epsilon` is that of each report.
+    #: For local randomisers: the epsilon of what is published; `epsilon` is that of each report.
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the epsilon for everything that one user contributes.
     user_epsilon: float | None = None
-    #: Where `central_epsilon` and `user_epsilon` hold if only sums of reports are seen: what they
-    #: are if the shuffled reports are seen, for one report and for all reports of a user.
+    #: Where `central_epsilon` and `user_epsilon` hold against those who see sums of reports only:
+    #: one report's and one user's epsilon against those who see the shuffled reports.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
     #: The kind of the unit, which `unit` says in words.
@@ -73,7 +73,8 @@ class Privacy:
         return cls(
             **{
                 **{name: value for name, value in found.items() if name != "warnings"},
-                "protects": found["protects"],  # a statement without these two is refused
+                # Their defaults must not fill a gap: without these two, a statement is refused.
+                "protects": found["protects"],
                 "both_directions": found["both_directions"],
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
@@ -110,12 +111,12 @@ class Finds:
 
     probability: float
     users: int
-    #: The number of users, if each of them holds t items: (t, users).
+    #: How many users are needed if each of them holds t items: (t, users).
     users_by_held: tuple[tuple[int, int], ...] = ()
-    #: The number of users for n-grams of length n: (n, users).
+    #: How many users an n-gram of length n needs: (n, users).
     users_by_length: tuple[tuple[int, int], ...] = ()
-    #: A range of the number of users, if each of them holds many words, of which some are found in
-    #: earlier rounds: (words that each holds, from, to).
+    #: If each of the users holds many words: (words of each, least users, most users). How many of
+    #: these words are found in earlier rounds decides how many users are needed.
     users_of_many: tuple[int, int, int] | None = None
     note: str = ""
     #: The event that has this probability, in words.

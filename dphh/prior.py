@@ -18,14 +18,15 @@ from dphh.errors import UsageError
 from dphh.rows.content import Content
 
 Integers = NDArray[np.int64]
-#: What `prior=` takes: files, a run id, a release, a table.
+#: What `prior=` takes: a file, the run id of a release, a release, or a table.
 PriorOption = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
     "prior_text": "The column of texts of a prior that is raw text.",
     "prior_is_public": "Declare that the prior's text or table is public.",
 }
-#: Options of reading that may differ between a public text and the corpus: tokens stay the same.
+#: Options of reading that may differ between a public text and the corpus, as tokens do not depend
+#: on them.
 _OPTIONS_THAT_MAY_DIFFER = ("column", "unit", "max_text_length", "where", "null_users")
 
 
@@ -33,10 +34,10 @@ _OPTIONS_THAT_MAY_DIFFER = ("column", "unit", "max_text_length", "where", "null_
 class Prior:
     """The public counts of words and n-grams, and where they are from."""
 
-    #: The listed words: an Arrow array of strings, ascending by bytes, each once.
+    #: The listed words, each once: an Arrow array of strings, sorted by their bytes.
     vocabulary: Any
-    #: For each length 1, 2, ... the n-grams, each once and in order: an array with a row for each
-    #: n-gram and a column for each token, with numbers of listed words. `grams[0]` has all of them.
+    #: For each length 1, 2, ...: an array with a row for each n-gram and a column for each token.
+    #: It has the places of the tokens in `vocabulary`. No n-gram is there twice; rows are sorted.
     grams: tuple[Integers, ...]
     #: For each length, how often each of its n-grams occurs: once or more.
     counts: tuple[Integers, ...]
@@ -77,8 +78,8 @@ class Prior:
 
 
 def checked_prior(prior: PriorOption | None, text: str | None, is_public: bool) -> Prior | None:
-    """The prior that a verb was given. Refuses a prior that was not read, and options without a
-    prior."""
+    """The prior that a verb was given. Refuses one that is not a `Prior`, and options of a prior
+    that is not given."""
     if prior is None and (text is not None or is_public):
         raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
     if not isinstance(prior, Prior | None):

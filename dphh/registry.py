@@ -36,13 +36,13 @@ from dphh.prior import check_same_tokens
 
 Options = ParamSpec("Options")
 #: A function that runs the levels of a price and yields each in order. Its last argument is the
-#: joiner of an item's tokens.
+#: joiner between an item's tokens.
 LevelsFunction = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
-    """The corpus, which is refused if the prior was split into other tokens. If the run counts
-    users, the corpus gets its column of groups, and is refused if it has several user columns."""
+    """The corpus as a run reads it: with the column of groups, if the run counts users. Refuses a
+    corpus whose tokens are not the prior's, and several user columns if the run counts users."""
     if price.prior is not None:
         check_same_tokens("prior", price.prior.reading, corpus.content)
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
@@ -55,11 +55,7 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
     return replace_corpus(corpus, by=dict(price.parameters).get("by"))
 
 
-def _discloses_nothing(_: Price) -> None:
-    return None
-
-
-#: The groups of a verb's own options: what it looks for, and what it may spend.
+#: The headings above a verb's options: of what it looks for, and of what it may spend.
 SEARCH, BUDGET = "The search", "The budget"
 _BUDGET_OPTIONS = {
     *("epsilon", "delta", "local_epsilon", "central_epsilon", "user_epsilon"),
@@ -74,20 +70,20 @@ class Verb(Generic[Options]):
 
     name: str
     price: Callable[Options, Price]
-    #: What each option does, in one line: on the command line, in SQL, in Python and in the docs.
+    #: What each option does, in one line. All interfaces and the docs show it.
     help: Mapping[str, str]
     levels: LevelsFunction
-    #: The columns of the verb's releases.
+    #: The columns that the verb's releases may have. Its SQL macro always has all of them.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus]
-    #: Returns a reason if a run's outcome reveals how many users there are, else None.
-    users_disclosure: Callable[[Price], UsersDisclosure | None] = _discloses_nothing
+    #: Returns why a run's outcome would reveal the number of users; None if it would not.
+    users_disclosure: Callable[[Price], UsersDisclosure | None] = lambda _: None
 
     @property
     def options(self) -> Mapping[str, Parameter]:
-        """The options of the verb with their types and defaults, in the order of its help: the
-        search, then the budget, in each of them what is needed first."""
+        """The options of the verb with their types and defaults: first those of the search, then
+        those of the budget, each in the order of `help`."""
         parameters = signature(self.price, eval_str=True).parameters
         place = {name: number for number, name in enumerate(self.help)}
         ordered = sorted(parameters, key=lambda name: (self.group_of(name) == BUDGET, place[name]))

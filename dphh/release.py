@@ -80,7 +80,9 @@ class Release:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        return as_polars(self.table)
+        import polars as pl
+
+        return pl.DataFrame(self.table)
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
@@ -163,8 +165,9 @@ class Release:
 
     @checked_call
     def plot(self, top: int = 25) -> Any:
-        """An Altair chart of the `top` items of each table of the page: users, with intervals that
-        hold together, whichever items were chosen; else scores. Requires Altair: dphh[plot]."""
+        """An Altair chart of the first `top` items of each table of the page: of users, with
+        intervals that all hold at once, if users were counted; else of scores. Requires Altair:
+        dphh[plot]."""
         from dphh.report.plot import plot
 
         return plot(self, top)
@@ -208,9 +211,9 @@ class Release:
 
     @checked_call
     def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
-        """Check that the release agrees with itself and, with the ledger that paid for it, that it
-        is the one that was made: what was checked and what was found, line by line. Refuses a
-        release that does not."""
+        """Check that the release agrees with itself and, if the ledger that paid for it is given,
+        that it is the release that the ledger stores. Returns (what was checked, what was found)
+        for each check. Refuses a release that fails one."""
         from dphh.ledger import Ledger  # slow to import
         from dphh.report.verified import same_as_in_ledger, verified
 
@@ -258,21 +261,23 @@ class Release:
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
-        # The columns' meanings are also in the file's metadata: some readers show no field's.
-        said = {
+        # Each field's metadata has its meaning, but some readers show only the file's metadata.
+        meaning_by_key = {
             f"dphh.{name}".encode(): text.encode()
             for name, text in meanings(self.table.schema.names).items()
         }
         buffer = io.BytesIO()
         pq.write_table(
-            self.table.replace_schema_metadata({_RUN_ID_KEY: self.run_id.encode(), **said}),
+            self.table.replace_schema_metadata(
+                {_RUN_ID_KEY: self.run_id.encode(), **meaning_by_key}
+            ),
             buffer,
             compression="zstd",
         )
         return buffer.getvalue()
 
     def dumps(self) -> str:
-        # Sorted keys: a release that the ledger returns is then identical byte for byte.
+        # With sorted keys, a release that the ledger returns is identical byte for byte.
         said = json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
         return printable_json(said)
 
@@ -291,14 +296,6 @@ def stored_release(book: Ledger, run_id: str) -> Release:
     """The release of a settled run, as a ledger has stored it."""
     manifest, parquet = book.release(run_id)
     return Release.from_parquet(parquet, manifest)
-
-
-def as_polars(table: Any) -> pl.DataFrame:
-    import polars as pl
-
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def checked_folder(folder: str | Path, run_id: str | None) -> Path:
@@ -323,7 +320,8 @@ def checked_folder(folder: str | Path, run_id: str | None) -> Path:
 
 
 def _run_ids_in(out: Path) -> set[str | None]:
-    """The run ids that a folder's files name. After an interrupted write only the table exists."""
+    """The run ids in a folder's table and manifest, of which an interrupted write leaves only the
+    table. None stands for a file without one."""
     found: set[str | None] = set()
     if (out / TABLE).exists():
         try:

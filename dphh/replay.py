@@ -17,8 +17,7 @@ from dphh.errors import Notice, UsageError
 from dphh.ledger import Ledger, Request
 from dphh.wording.warned import warn
 
-#: For each request on a table in memory that this process ran, by `_key`: the table and the run's
-#: id.
+#: For each request on a table in memory that this process ran: the table and the run's id.
 _runs_on_tables: dict[tuple[str, str, int], tuple[weakref.ref[Any], str]] = {}
 
 
@@ -34,21 +33,21 @@ class Note(str):
 
 
 def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | None, Note | None]:
-    """The id of the run whose release this request gets, or which it continues; None if this is a
-    new run, with a note that is true if it begins. Refuses a request that may be a repeat, if a cap
-    would pay for it twice.
+    """The id of an earlier run of the same request on the same data, which this request continues
+    or gets the release of; None if there is none. If the data cannot be compared, the request is
+    refused where an account pays; elsewhere it is a new run, with a note that says so.
 
     `files`: the hash by which the ledger recognises the request's files, '' if the data are not
     local files.
     """
-    found = _runs_on_tables.get(_key(request, ledger))
-    if found is not None and found[0]() is request.corpus.source:
-        return found[1], None
+    remembered = _runs_on_tables.get(_key_of_request(request, ledger))
+    if remembered is not None and remembered[0]() is request.corpus.source:
+        return remembered[1], None
     earlier = ledger.last_like(request)
-    if earlier is None or (files and files != earlier.files):  # none, or its files have changed
+    if earlier is None:
         return None, None
     if files:
-        return earlier.run_id, None
+        return (earlier.run_id if files == earlier.files else None), None
     said = (
         f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} was the same request, and whether its "
         "data were the same cannot be seen"
@@ -62,13 +61,13 @@ def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | Non
 
 
 def remember(request: Request, ledger: Ledger, run_id: str) -> None:
-    """Remember a run on a table in memory, for as long as this process has the table."""
+    """Remember the run id of a request on a table in memory, while this process has the table."""
     if (table := request.corpus.source) is not None:
-        with suppress(TypeError):  # an object that takes no weak reference
-            _runs_on_tables[_key(request, ledger)] = (weakref.ref(table), run_id)
+        with suppress(TypeError):  # tables of some libraries take no weak reference
+            _runs_on_tables[_key_of_request(request, ledger)] = (weakref.ref(table), run_id)
 
 
-def _key(request: Request, ledger: Ledger) -> tuple[str, str, int]:
+def _key_of_request(request: Request, ledger: Ledger) -> tuple[str, str, int]:
     return str(ledger.path), f"{request.digest} {ledger.analyst}", id(request.corpus.source)
 
 

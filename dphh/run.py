@@ -33,6 +33,7 @@ from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, stored_release
 from dphh.replay import Note, earlier_run, remember, show_budget_notes
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.wording.options import check_whole
 from dphh.wording.warned import warn
 
 #: A function that shows a line of progress.
@@ -81,16 +82,16 @@ def run(
     request = Request.of(price, corpus)
     state = files_state(corpus)
     files = state[:STORED_HASH_DIGITS]
-    given, note = run_id, None  # `note` is shown when the run can no longer be refused
+    given, note = run_id, None  # `note` is shown once the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
         run_id, note = earlier_run(request, book, files)
     if out is not None:
         checked_folder(out, run_id)
 
-    # A stored release needs no engine, which may take long to start. It is returned even if the
-    # files have changed since. And whether a run is refused must not depend on its rows, so the
-    # ledger is asked before they are looked at.
+    # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
+    # stored release needs no engine, which may take long to start. A stored release is returned
+    # even if the files have changed since.
     if (before := book.before_reading(request, run_id)) is not None:
         if run_id == given:
             _warn_of_other_data(files, before)
@@ -118,7 +119,7 @@ def run(
         )
         if not source.is_test:
             remember(request, book, booked.run_id)
-        if booked.settled:  # another process has settled the run meanwhile
+        if booked.settled:  # by another process, since `before_reading`
             return _save_to_folder(stored_release(book, booked.run_id), out)
         _announce_run(corpus, booked, note, say)
         source.set_secret_key(booked.key)
@@ -139,7 +140,7 @@ def run(
 
 
 def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setting:
-    """What must be unchanged when a run continues; the ledger compares the request itself."""
+    """What must be the same when an interrupted run continues, besides its request."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
     if price.counting is not None:
         planned.append(price.counting.to_json())
@@ -167,8 +168,8 @@ def _check_arguments(
         checked_name("run_id", run_id, 200)
     if again and run_id is not None:
         raise UsageError("again: makes a run with a new id; leave out either again or run_id")
-    if threads is not None and (type(threads) is not int or threads < 1):
-        raise UsageError(f"threads: found {threads!r}; give a whole number from 1")
+    if threads is not None:
+        check_whole("threads", threads)
     if progress is not None and not callable(progress):
         raise UsageError(
             f"progress: found {progress!r}; give a function that takes a line, such as print"
@@ -180,7 +181,7 @@ def _check_arguments(
 
 
 def _warn_of_other_data(files: str, before: Booked) -> None:
-    """Warn if the release of a given run id was made, or may have been made, from other data."""
+    """Warn if the run before was of other data, or if that is not known."""
     if files and files == before.files:
         return
     seen = "its files have changed since" if files else "whether its data changed is not seen"
@@ -233,8 +234,8 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
                 else ""
             )
         )
-        # These words go into the message, because DuckDB, logs and `str` show no notes of an error.
-        # An interruption gets a note.
+        # DuckDB, logs and `str` show no notes of an error, so the message gets these words. Only an
+        # interruption gets a note.
         if isinstance(problem, DphhError) and received_signal() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
@@ -245,7 +246,7 @@ def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[N
 def release_of(
     found: RunOutcome, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
 ) -> Release:
-    """The release of a run: all that its levels released, and the manifest that describes it."""
+    """The release of a run: the table of all that its levels released, and the manifest."""
     manifest = {
         "verb": price.verb,
         "method": price.method,
@@ -255,7 +256,11 @@ def release_of(
         "levels": [step.manifest() for step in found.levels],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
-        "randomness": _randomness_name(randomness),
+        "randomness": (
+            "a test's seed: this release is NOT private"
+            if randomness.is_test
+            else "operating system"
+        ),
         "is_test": randomness.is_test,
         "engine": {"name": host.name, "version": host.version},
         "versions": {
@@ -271,12 +276,6 @@ def release_of(
     manifest["columns"] = meanings(found.table.schema.names)
     table = with_meanings(found.table)
     return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
-
-
-def _randomness_name(randomness: Randomness) -> str:
-    if randomness.is_test:
-        return "a test's seed: this release is NOT private"
-    return "operating system"
 
 
 def settle(book: Ledger, release: Release, booked: Booked) -> Release:

@@ -35,8 +35,8 @@ class SeededRandomness:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
-        """How it is copied, as to Spark's executors: words by key stay the same, streams begin
-        anew."""
+        """A copy, such as for Spark's executors, has the seed alone: its words by key are the same,
+        and its streams begin anew."""
         return SeededRandomness, (self.seed,)
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 Pages, charts, terminals and CSV cells each escape them in their own way. This module says which
 characters they are, and in which contexts some of them are legitimate. Code points follow
-Unicode 16. Errors and JSON escape what steers a terminal alone (`dphh.errors.CONTROLS`).
+Unicode 16. Errors and JSON escape what steers a terminal alone (`dphh.errors.CONTROL_CHARACTERS`).
 """
 
 from __future__ import annotations
