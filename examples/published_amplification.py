@@ -18,7 +18,7 @@ from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
     blanket_of_any_randomiser,
     central_delta,
-    divergence,
+    divergence_of_counts,
 )
 
 
@@ -58,8 +58,8 @@ def epsilon_by_blocks(
     hide less), and epsilon is halved `bisections` times from the closed form. The Gboard paper's
     0.315 comes from this.
     """
-    hidden = blanket_of_any_randomiser(epsilon)
-    n, r = reports - 1, hidden.blanket
+    blanket = blanket_of_any_randomiser(epsilon)
+    n, r = reports - 1, blanket.share
     start = math.ceil(n * r) % step
     edges = np.arange(start - step, n + step, step, dtype=np.float64)
     edges = edges[(edges > n * r - 60 * math.sqrt(n * r) - 3 * step)]
@@ -70,7 +70,9 @@ def epsilon_by_blocks(
 
     def suffices(central: float) -> bool:
         nothing = np.zeros_like(chances)
-        return divergence(hidden, central, fewest + 1, chances, nothing) + outside < delta
+        return (
+            divergence_of_counts(blanket, central, fewest + 1, chances, nothing) + outside < delta
+        )
 
     low, high = 0.0, closed_form_2021(epsilon, reports, delta)
     for _ in range(bisections):
@@ -79,13 +81,13 @@ def epsilon_by_blocks(
     return high
 
 
-def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
+def reports_needed(blanket: Blanket, epsilon: float, delta: float) -> int:
     """The least number of reports, within 1 in 100,000, that keeps to central (epsilon, delta)."""
     if epsilon <= 0:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 
     def suffices(reports: int) -> bool:
-        return central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta) <= delta
+        return central_delta(blanket, reports, epsilon, LEFT_OUT_PART * delta) <= delta
 
     high = 1
     while not suffices(high):

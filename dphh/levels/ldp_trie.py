@@ -14,7 +14,7 @@ from dphh.wording.lines import plural
 
 #: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or
 #: those with which most of the user's own rows begin.
-Sampling = Literal["random", "greedy"]
+PrefixSampling = Literal["random", "greedy"]
 #: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
 STANDS_OUT_BY_CHANCE = 0.05
 
@@ -39,7 +39,7 @@ class LocalLevel(Level):
     first_seat: int
     users: int
     contributions: int
-    sampling: Sampling
+    sampling: PrefixSampling
     #: The maximum number of prefixes from the level below, and the number of characters.
     prefixes: int
     characters: int
@@ -52,10 +52,10 @@ class LocalLevel(Level):
 
     @property
     def domain(self) -> int:
-        return self.values + self.contributions
+        return self.keepable_values + self.contributions
 
     @property
-    def values(self) -> int:
+    def keepable_values(self) -> int:
         """The number of values that can be kept: all but "nothing"."""
         return self.prefixes * (self.characters + 1)
 
@@ -76,12 +76,11 @@ class LocalLevel(Level):
     def stands_out(self) -> float:
         """The least estimate, in reports, that noise alone gives to any value of the level with
         probability STANDS_OUT_BY_CHANCE at most."""
-        values, other = self.values, self.mechanism.q
-        counts = range(self.reports + 1)
+        chance = STANDS_OUT_BY_CHANCE / self.keepable_values
         least = bisect_left(
-            counts,
+            range(self.reports + 1),
             True,
-            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= STANDS_OUT_BY_CHANCE / values),
+            key=lambda k: bool(bdtrc(k - 1, self.reports, self.mechanism.q) <= chance),
         )
         return float(estimate(least, self.reports, self.mechanism))
 
@@ -105,6 +104,6 @@ class LocalLevel(Level):
             f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
             f"{self.keep:,} that most reports hold go on",
             f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
-            f"({self.stands_out / self.reports:.3%}) stands out: noise alone brings "
+            f"({self.stands_out_share:.3%}) stands out: noise alone brings "
             f"any value of the level there with probability {STANDS_OUT_BY_CHANCE:g} at most",
         )

@@ -90,7 +90,9 @@ def test_what_engines_report_of_a_user_keeps_to_the_promise(engine, written, pla
     assert len(before) == len(set(before)) == 8
     assert sorted(after) == [63, 64]
     for level in plan.levels:
-        nothing = list(range(level.values, level.values + 6))  # where the user holds two alone
+        nothing = list(
+            range(level.keepable_values, level.keepable_values + 6)
+        )  # where the user holds two alone
         assert at_least(level, before, after + nothing, plan.privacy.user_epsilon) <= DELTA
         assert at_least(level, after + nothing, before, plan.privacy.user_epsilon) <= DELTA
 

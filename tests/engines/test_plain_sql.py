@@ -25,7 +25,7 @@ from dphh import Corpus, counts, items, ngrams
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
-from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels, purpose_of
+from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS
 from dphh.testing import SeededRandomness
@@ -488,7 +488,13 @@ def test_every_level_of_local_reports_is_the_plain_one(
         if level.level == 1:  # of a pass, which does not ask for what was found before
             known |= {tokens for tokens, ended in released if ended}
             below = [(character,) for character in characters]
-        expected = plain.reports(level, below, sorted(known), characters, purpose_of(level))
+        expected = plain.reports(
+            level,
+            below,
+            sorted(known),
+            characters,
+            f"ldp_trie/pass {level.pass_number}/level {level.level}",
+        )
         columns = (kept.column(name).to_pylist() for name in ("value", "reports"))
         assert list(zip(*columns, strict=True)) == [row[:2] for row in expected]
         grown = [(tuple(prefix), ended) for _, _, prefix, ended in sorted(expected)]

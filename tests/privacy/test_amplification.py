@@ -14,7 +14,6 @@ from dphh.mechanisms.ldp_trie.amplification import (
     blanket_of_subsets,
     central_delta,
     central_epsilon,
-    group_epsilon,
 )
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
@@ -91,18 +90,18 @@ def test_a_group_is_never_below_the_truth():
     laws = [subsets_law(mechanism, value) for value in range(3)]
     rest = [laws[0], laws[1], laws[2]]
     for delta in (0.3, 0.1, 0.01):
-        epsilon = group_epsilon(blanket_of_subsets(mechanism), 5, delta, 2)
+        epsilon = central_epsilon(blanket_of_subsets(mechanism), 5, delta, 2)
         for pair in product(range(3), repeat=4):
             one, other = [laws[v] for v in pair[:2]], [laws[v] for v in pair[2:]]
             assert true_delta(one + rest, other + rest, epsilon) <= delta
 
 
-def pair_delta(hidden: Blanket, reports: int, epsilon: float) -> float:
+def pair_delta(blanket: Blanket, reports: int, epsilon: float) -> float:
     """All counts of the pair of distributions, one by one; m is one of them."""
-    n, share, tell = reports - 1, hidden.blanket, hidden.tell
+    n, share, tell = reports - 1, blanket.share, blanket.tell
     p: dict[tuple[int, int, int], float] = defaultdict(float)
     q: dict[tuple[int, int, int], float] = defaultdict(float)
-    own, other, idle = hidden.own, hidden.other, hidden.idle
+    own, other, idle = blanket.own, blanket.other, blanket.idle
     for m in range(n + 1):
         for c in range(m + 1):
             for i in range(c + 1):
@@ -117,7 +116,7 @@ def pair_delta(hidden: Blanket, reports: int, epsilon: float) -> float:
 
 @pytest.mark.parametrize("reports", [1, 2, 10, 40])
 @pytest.mark.parametrize(
-    "hidden",
+    "blanket",
     [
         blanket_of_any_randomiser(1.0),
         blanket_of_any_randomiser(5.0),
@@ -126,23 +125,26 @@ def pair_delta(hidden: Blanket, reports: int, epsilon: float) -> float:
         blanket_of_subsets(subset_selection(20, 2.0)),
     ],
 )
-def test_central_delta_is_the_pairs(hidden, reports):
+def test_central_delta_is_the_pairs(blanket, reports):
     for epsilon in [*EPSILONS, 2.9, 8.0]:
-        exact = pair_delta(hidden, reports, epsilon)
-        found = central_delta(hidden, reports, epsilon)
+        exact = pair_delta(blanket, reports, epsilon)
+        found = central_delta(blanket, reports, epsilon)
         assert exact * (1 - 1e-12) - 1e-15 <= found <= exact * (1 + 1e-6) + 1e-13
 
 
 def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one():
-    for hidden in (blanket_of_any_randomiser(4.0), blanket_of_subsets(subset_selection(1000, 4.0))):
-        found = [central_epsilon(hidden, n, 1e-6) for n in (1, 10, 10**3, 10**5)]
+    for blanket in (
+        blanket_of_any_randomiser(4.0),
+        blanket_of_subsets(subset_selection(1000, 4.0)),
+    ):
+        found = [central_epsilon(blanket, n, 1e-6) for n in (1, 10, 10**3, 10**5)]
         assert found == sorted(found, reverse=True)
         assert 3.9 < found[0] <= 4.0
         assert found[-1] < 0.2
         for n in (10**3, 10**5):
-            epsilon = central_epsilon(hidden, n, 1e-6)
-            assert central_delta(hidden, n, epsilon, 1e-12) <= 1e-6
-            assert central_delta(hidden, n, epsilon * 0.99, 1e-12) > 1e-6
+            epsilon = central_epsilon(blanket, n, 1e-6)
+            assert central_delta(blanket, n, epsilon, 1e-12) <= 1e-6
+            assert central_delta(blanket, n, epsilon * 0.99, 1e-12) > 1e-6
 
 
 def test_the_gboard_papers_central_epsilon():
@@ -168,8 +170,8 @@ def test_the_gboard_papers_k_anonymity():
 @pytest.mark.parametrize("local", [10, 20, 28, 30])
 def test_what_is_positive_alone_is_not_lost_where_its_edge_is_rounded(local):
     """One report, nobody else: the own value without the other one, or the reverse."""
-    hidden = blanket_of_subsets(subset_selection(183, local))
+    blanket = blanket_of_subsets(subset_selection(183, local))
     for less in (0.1, 0.01, 1.25e-3, 1e-4):
-        truth = hidden.own * -expm1(-less)
-        assert central_delta(hidden, 1, hidden.epsilon - less, 1e-12) >= truth * (1 - 1e-9)
-    assert central_epsilon(hidden, 1, 1e-6) >= hidden.epsilon - 1.01e-6
+        truth = blanket.own * -expm1(-less)
+        assert central_delta(blanket, 1, blanket.epsilon - less, 1e-12) >= truth * (1 - 1e-9)
+    assert central_epsilon(blanket, 1, 1e-6) >= blanket.epsilon - 1.01e-6

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.sums import epsilon_of_subsets
+from dphh.mechanisms.ldp_trie.sums import epsilon_by_theorem_b
 from dphh.privacy.losses import Losses, losses_on_grid
 from dphh.privacy.subset_selection import LevelReports, SubsetSelection, subset_selection
 
@@ -74,7 +74,7 @@ def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local)
         for held in (before, after)
     )
     for delta in (0.02, 0.1):
-        bound = epsilon_of_subsets(mechanism, LevelReports(2, 2, delta), 2)
+        bound = epsilon_by_theorem_b(mechanism, LevelReports(2, 2, delta), 2)
         assert true_epsilon(one, other, delta) <= bound < inf
 
 
@@ -83,7 +83,7 @@ def test_one_report_of_subsets_is_never_below_the_truth(size, others):
     mechanism = subset_selection(6, 1.0, size)
     rest = [of_subsets(mechanism, value) for value in others]
     one, other = (summed([*rest, of_subsets(mechanism, value)]) for value in (0, 1))
-    bound = epsilon_of_subsets(mechanism, LevelReports(5, 1, 0.05), 1)
+    bound = epsilon_by_theorem_b(mechanism, LevelReports(5, 1, 0.05), 1)
     truth = true_epsilon(one, other, 0.05)
     assert truth <= bound <= mechanism.epsilon + 1e-6
 
@@ -97,7 +97,7 @@ def test_a_report_alone_costs_what_it_tells_however_much(local):
     with mp.workdps(40):
         p = mpf(mechanism.own_chance.numerator) / mechanism.own_chance.denominator
         epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
-        bound = epsilon_of_subsets(mechanism, LevelReports(1, 1, delta), 1)
+        bound = epsilon_by_theorem_b(mechanism, LevelReports(1, 1, delta), 1)
         truth = epsilon + mp.log(1 - delta / apart)
     assert truth <= bound <= 1.002 * truth
 

@@ -6,9 +6,9 @@ R_0 and R_1 be the distributions of that report, Q_0, Q_1 and Z distributions of
 
     R_0 = own Q_0 + other Q_1 + idle Z + the same rest
     R_1 = other Q_0 + own Q_1 + idle Z + the same rest
-    every report's distribution is at least blanket (tell/2 Q_0 + tell/2 Q_1 + (1 - tell) Z).
+    every report's distribution is at least share (tell/2 Q_0 + tell/2 Q_1 + (1 - tell) Z).
 
-Then m ~ Binomial(n - 1, blanket) of the other reports come from the blanket, and the report hides
+Then m ~ Binomial(n - 1, share) of the other reports come from the blanket, and the report hides
 only among these: the proof reveals all other reports, m, and whether the report is from the same
 rest. What remains are the counts of reports from Q_0 and from Q_1,
 
@@ -17,7 +17,7 @@ rest. What remains are the counts of reports from Q_0 and from Q_1,
 with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Shuffled reports
 have at most this pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
 
-- `blanket_of_any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): blanket
+- `blanket_of_any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): share
   e^-epsilon, tell 1, own / other = e^epsilon, no idle;
 - `blanket_of_subsets`: for subset selection, about half of that epsilon.
 
@@ -49,36 +49,38 @@ FloatArray = NDArray[np.float64]
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 LEFT_OUT_PART = 1e-6
-# More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
-_BINOMIAL_ERROR = 1e-9
+#: More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
+BINOMIAL_ERROR = 1e-9
 #: Bisections stop when their ends differ by at most this, relatively.
 BISECTION_PRECISION = 1e-5
-_ROUNDING_FACTOR = 1 - 1e-15  # a probability times this is rounded down
-# How many blocks of values of m: fewer if C has more than _FEW_VALUES values, when m matters less.
+_ROUND_DOWN_FACTOR = 1 - 1e-15  # a probability times this is rounded down
+# The likely values of m are grouped into _MOST_BLOCKS blocks; where C has more than _FEW_VALUES
+# likely values, m matters less, and fewer blocks are enough, down to _LEAST_BLOCKS.
 _MOST_BLOCKS, _LEAST_BLOCKS, _FEW_VALUES = 48, 6, 1000
-_TINY = 1e-300
+_TINY = 1e-300  # takes the place of 0 in a logarithm or a divisor
 
 
 @dataclass(frozen=True)
 class Blanket:
-    """A report's blanket (see the module); a smaller blanket or a larger own weakens the bound."""
+    """The probabilities in the module's equations, for one way to randomise reports. A smaller
+    share or a larger own weakens the bound."""
 
     epsilon: float  #: the local epsilon: ln(own / other)
-    blanket: float
+    share: float
     tell: float
     own: float
     idle: float
 
     @property
     def other(self) -> float:
-        """The probability that the report is from the other value's Q."""
+        """The probability that the report for one value is drawn from the other value's Q."""
         return self.own * math.exp(-self.epsilon)
 
 
 def blanket_of_any_randomiser(epsilon: float) -> Blanket:
     """The blanket of any randomiser with this local epsilon."""
     return Blanket(
-        epsilon, math.exp(-epsilon) * _ROUNDING_FACTOR, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
+        epsilon, math.exp(-epsilon) * _ROUND_DOWN_FACTOR, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
     )
 
 
@@ -90,35 +92,38 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
     one, both = Fraction(d * (s - d), s * (s - 1)), Fraction(d * (d - 1), s * (s - 1))
     return Blanket(
         mechanism.epsilon,
-        float((1 - p) * s / (s - d) * (1 - both)) * _ROUNDING_FACTOR,
-        float(2 * one / (1 - both)) * _ROUNDING_FACTOR,
+        float((1 - p) * s / (s - d) * (1 - both)) * _ROUND_DOWN_FACTOR,
+        float(2 * one / (1 - both)) * _ROUND_DOWN_FACTOR,
         float(p * (s - d) / (s - 1)),
         float((1 - p) * (s - d - 1) / (s - 1)),
     )
 
 
-def central_delta(hidden: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
+def central_delta(blanket: Blanket, reports: int, epsilon: float, left_out: float = 1e-20) -> float:
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""
-    hiding, chances, outside = _likely_binomial(reports - 1, hidden.blanket, left_out / 2)
-    if hidden.tell == 1.0:  # C = m
-        return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
+    hiding, chances, outside = _likely_binomial(reports - 1, blanket.share, left_out / 2)
+    if blanket.tell == 1.0:  # C is m
+        return min(
+            divergence_of_counts(blanket, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0
+        )
     delta = outside
-    width = len(_likely_binomial(int(hiding[-1]), hidden.tell, left_out / 2)[0])
+    width = len(_likely_binomial(int(hiding[-1]), blanket.tell, left_out / 2)[0])
     step = -(
         -len(hiding) // max(_MOST_BLOCKS * _FEW_VALUES // max(width, _FEW_VALUES), _LEAST_BLOCKS)
     )
     for first in range(0, len(hiding), step):
         # All of a block's probability is assigned to its least m.
-        telling, share, left = _likely_binomial(int(hiding[first]), hidden.tell, left_out / 2)
+        telling, share, left = _likely_binomial(int(hiding[first]), blanket.tell, left_out / 2)
         one_more = np.append(share[1:], 0.0)
-        found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
+        found = divergence_of_counts(blanket, epsilon, telling + 1, share, one_more) + left
         delta += found * float(np.sum(chances[first : first + step]))
     return min(delta, 1.0)
 
 
 def likely_range(n: int, p: float, left_out: float) -> tuple[int, int]:
-    """The ends of a range that Binomial(n, p) leaves with probability about `left_out` or less.
+    """The least and largest value of a range outside of which Binomial(n, p) falls with probability
+    about `left_out` or less.
 
     Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
     """
@@ -131,120 +136,107 @@ def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, Flo
     """The likely values of Binomial(n, p), their probabilities, and the probability of all other
     values: about `left_out` or less."""
     least, most = likely_range(n, p, left_out)
-    outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + _BINOMIAL_ERROR)
+    outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + BINOMIAL_ERROR)
     values = np.arange(least, most + 1, dtype=np.float64)
     return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside
 
 
-def divergence(
-    hidden: Blanket, epsilon: float, totals: FloatArray, before: FloatArray, here: FloatArray
+def divergence_of_counts(
+    blanket: Blanket,
+    epsilon: float,
+    totals: FloatArray,
+    one_less_chances: FloatArray,
+    total_chances: FloatArray,
 ) -> float:
     """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t.
 
-    `before` is P[C = t-1] and `here` P[C = t]. A pair whose first count is i has
+    `one_less_chances` are P[C = t-1], `total_chances` P[C = t]. A pair whose first count is i has
 
-        P = b(i; t) ((2/t) before (own i + other (t - i)) + idle here),
+        P = b(i; t) ((2/t) P[C = t-1] (own i + other (t - i)) + idle P[C = t]),
 
     b(i; t) = P[Binomial(t, 1/2) = i], and Q is P with own and other exchanged. P - e^epsilon Q has
     the sign of an increasing linear function of i, so it is positive from some k on, and the sum
     consists of binomial tails.
     """
     ratio, rises = math.exp(epsilon), math.expm1(epsilon)
-    own, other, idle = hidden.own, hidden.other, hidden.idle
+    own, other, idle = blanket.own, blanket.other, blanket.idle
     with np.errstate(over="ignore"):
-        held = idle * rises * here / np.maximum(2 * before, _TINY)
+        held = idle * rises * total_chances / np.maximum(2 * one_less_chances, _TINY)
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
     first = np.floor(np.minimum(edge, totals)) + 1
 
-    def sum_from(k: FloatArray) -> FloatArray:
-        """The sum of the terms from k on, plus a bound on its error."""
+    def sum_of_terms_from(k: FloatArray) -> FloatArray:
+        """The sum of the terms from i = k on, plus a bound on its error."""
         k = np.maximum(k, 1.0)
         point = binom.pmf(k - 1, totals - 1, 0.5)
-        # P[Bin(t-1) >= k]
+        # beyond is P[Binomial(t - 1, 1/2) >= k].
         beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
-        gain = before * (own - ratio * other) * point
-        loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
-        found = gain - loss + _BINOMIAL_ERROR * (abs(gain) + loss)
+        gain = one_less_chances * (own - ratio * other) * point
+        loss = rises * (
+            one_less_chances * (own + other) * beyond + idle * total_chances * (beyond + point / 2)
+        )
+        found = gain - loss + BINOMIAL_ERROR * (abs(gain) + loss)
         return np.asarray(np.where(k <= totals, found, 0.0))
 
-    # `edge` is rounded, so the positive terms may begin one earlier. No start gives more than the
-    # sum of all positive terms, so the larger result is the better one.
-    return float(np.sum(np.maximum(np.maximum(sum_from(first), sum_from(first - 1)), 0.0)))
+    # Rounding of `edge` may make `first` one too large. No sum from any k on is larger than that of
+    # all positive terms, so the larger of these two is the right one.
+    sums = np.maximum(sum_of_terms_from(first), sum_of_terms_from(first - 1))
+    return float(np.sum(np.maximum(sums, 0.0)))
 
 
-def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 0.0) -> float:
-    """The smallest central epsilon at this delta, rounded up, and at most the local one.
-
-    Returns `least` if that is enough, which saves work when only the maximum of several is needed.
-    """
-    wanted = _root_of_minus_log(math.log(delta))
-    return _smallest_epsilon(
-        lambda epsilon: (
-            _root_of_minus_log(
-                _log_of_tiny_or_more(central_delta(hidden, reports, epsilon, LEFT_OUT_PART * delta))
-            )
-            - wanted
-        ),
-        lambda: _guess_epsilon(hidden, reports, delta),
-        least,
-        hidden.epsilon,
-    )
-
-
-def group_epsilon(
-    hidden: Blanket, reports: int, delta: float, size: int, least: float = 0.0
+def central_epsilon(
+    blanket: Blanket, reports: int, delta: float, replaced: int = 1, least: float = 0.0
 ) -> float:
-    """The central epsilon at this delta if `size` reports (a user's, at a level) are replaced.
+    """The smallest central epsilon at this delta if `replaced` reports (a user's, at a level)
+    change, rounded up, and at most `replaced` times the local one.
 
-    Group privacy, one report after the other, at epsilon' and delta' each: size epsilon', and
-    delta' times the sum of e^(i epsilon') for i < size. `least` as above.
+    Group privacy, one report after the other, at epsilon' and delta' each: replaced epsilon', and
+    delta' times the sum of e^(i epsilon') for i < replaced. Returns `least` if that is enough,
+    which saves work when only the maximum of several is needed.
     """
 
-    def slack(epsilon: float) -> float:
-        growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
-        log_each = math.log(delta) - growth - 1e-12
+    def delta_slack(epsilon: float) -> float:
+        """How far delta' at this epsilon' is below the largest allowed one. Roots of logarithms are
+        compared, which are nearly linear in epsilon', so that searches are short."""
+        each, log_each = delta, math.log(delta)
+        if replaced > 1:
+            terms = math.expm1(-epsilon * replaced) / math.expm1(-epsilon) if epsilon else replaced
+            log_each -= epsilon * (replaced - 1) + math.log(terms)
+            log_each -= 1e-12  # more than the errors of these logarithms
+            each = math.exp(log_each)
         if log_each < math.log(_TINY):
             return -_root_of_minus_log(log_each)
-        found = central_delta(hidden, reports, epsilon, LEFT_OUT_PART * math.exp(log_each))
-        return _root_of_minus_log(_log_of_tiny_or_more(found)) - _root_of_minus_log(log_each)
+        found = central_delta(blanket, reports, epsilon, LEFT_OUT_PART * each)
+        return _root_of_minus_log(math.log(max(found, _TINY))) - _root_of_minus_log(log_each)
 
-    def guess() -> float:
-        return _guess_epsilon(hidden, reports, delta)
+    def first_guess() -> float:
+        """Epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
+        variation = central_delta(blanket, reports, 0.0, LEFT_OUT_PART * delta)
+        return 2.5 * variation * _root_of_minus_log(math.log(delta)) * math.sqrt(2)
 
-    return size * _smallest_epsilon(slack, guess, least / size, hidden.epsilon) * (1 + 1e-15)
-
-
-def _log_geometric(epsilon: float, size: int) -> float:
-    """ln of the sum of e^(i epsilon) for i < size."""
-    return epsilon * (size - 1) + math.log(-math.expm1(-epsilon * size) / -math.expm1(-epsilon))
+    each = _smallest_epsilon(delta_slack, first_guess, least / replaced, blanket.epsilon)
+    return each if replaced == 1 else replaced * each * (1 + 1e-15)
 
 
 def _smallest_epsilon(
-    slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
+    delta_slack: Callable[[float], float],
+    first_guess: Callable[[], float],
+    least: float,
+    most: float,
 ) -> float:
-    """The smallest epsilon >= `least` with `slack` of 0 or more, rounded up; `most` always
+    """The smallest epsilon >= `least` with `delta_slack` of 0 or more, rounded up; `most` always
     suffices."""
-    slack = cache(slack)
-    if least >= most or slack(least) >= 0:
+    delta_slack = cache(delta_slack)
+    if least >= most or delta_slack(least) >= 0:
         return min(least, most)
-    low, high = least, min(max(guess(), 1.5 * least), most)
-    while slack(high) < 0:
+    low, high = least, min(max(first_guess(), 1.5 * least), most)
+    while delta_slack(high) < 0:
         if high == most:
             return most
         low, high = high, min(1.5 * high, most)
-    return sign_change(slack, low, high, BISECTION_PRECISION, relative=True)[1]
-
-
-def _guess_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
-    """A first guess: epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
-    variation = central_delta(hidden, reports, 0.0, LEFT_OUT_PART * delta)
-    return 2.5 * variation * _root_of_minus_log(math.log(delta)) * math.sqrt(2)
-
-
-def _log_of_tiny_or_more(delta: float) -> float:
-    return math.log(max(delta, _TINY))
+    return sign_change(delta_slack, low, high, BISECTION_PRECISION, relative=True)[1]
 
 
 def _root_of_minus_log(log_delta: float) -> float:
-    """sqrt(-ln delta), or 0 if delta > 1. It is nearly linear in epsilon, so searches are short."""
+    """sqrt(-ln delta), or 0 if delta > 1."""
     return math.sqrt(max(-log_delta, 0.0))

@@ -7,7 +7,7 @@ and a prefix of a word is a prefix of its string.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -55,17 +55,17 @@ class TrieGrowth:
         known = tuple(sorted({*self.known, *self.found}))
         return TrieGrowth(self.characters, first, known)
 
-    def after_level(self, kept: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
+    def after_level(self, kept_values: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
         """The growth after a level, from which the next one starts, and the prefixes and words that
         grew.
 
-        `kept` is an Arrow table (value, reports): the values in the most reports.
+        `kept_values` is an Arrow table (value, reports): the values in the most reports.
         """
         width = len(self.characters) + 1
         prefixes: list[str] = []
         found: list[str] = []
         added: list[GrownPrefix] = []
-        rows = (kept.column(name).to_pylist() for name in ("value", "reports"))
+        rows = (kept_values.column(name).to_pylist() for name in ("value", "reports"))
         for value, reports in sorted(zip(*rows, strict=True)):
             below, character = self.prefixes[value // width], value % width
             ended = character == width - 1
@@ -86,48 +86,30 @@ class TrieGrowth:
         first = np.arange(len(self.prefixes), dtype=np.int64) * (len(self.characters) + 1)
         return pa.table({"prefix": pa.array(self.prefixes, pa.string()), "value": first})
 
-    def known_table(self) -> Any:
-        return pa.table({"word": pa.array(self.known, pa.string())})
-
     def decoded(self, word: str) -> tuple[str, ...]:
         """The characters of a coded word."""
         return tuple(self.characters[ord(code) - 1] for code in word)
 
 
-def first_growth(price: Price) -> TrieGrowth:
-    """The growth from which the first level starts."""
-    characters = tuple(price["character_set"])
-    number = {character: place for place, character in enumerate(characters)}
-    known = (_coded(tuple(word), number) for word in price["known"])
-    return TrieGrowth(characters, (), tuple(word for word in known if word)).start_of_next_pass()
-
-
-def _coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
-    """A word as a string with one code point for each character; None if a character is outside the
-    set."""
-    places = [number.get(token) for token in tokens]
-    inside = [place for place in places if place is not None]
-    return "".join(chr(place + 1) for place in inside) if len(inside) == len(places) else None
-
-
-def purpose_of(level: LocalLevel) -> str:
-    return f"ldp_trie/pass {level.pass_number}/level {level.level}"
-
-
 def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
-    seat_users(host, price["character_set"], seats, pad=price["pad"])
-    growth = first_growth(price)
+    characters = tuple(price["character_set"])
+    seat_users(host, characters, seats, pad=price["pad"])
+    code = {character: chr(place + 1) for place, character in enumerate(characters)}
+    # Users are never asked about words with characters outside the set.
+    known = [word for word in price["known"] if word and code.keys() >= set(word)]
+    coded = tuple("".join(code[character] for character in word) for word in known)
+    growth = TrieGrowth(characters, (), coded)
     #: The sequences that earlier passes released; later passes do not release them again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         if level.level == 1:
             growth = growth.start_of_next_pass()
-        purpose = purpose_of(level)
-        kept = once(purpose, partial(reports_of_seats, host, level, growth, purpose))
-        # (value, reports)
-        growth, added = growth.after_level(kept)
+        purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
+        kept_values = once(purpose, partial(most_reported_values, host, level, growth, purpose))
+        # kept_values (value, reports)
+        growth, added = growth.after_level(kept_values)
         new = [step for step in added if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _released_rows(level, new, joiner))
@@ -151,13 +133,13 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
     host.drop("local_words", "draws")
 
 
-def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
-    """Ask the level's users. Returns the values in the most reports: an Arrow table (value,
+def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
+    """Ask the level's users, and return the values in the most reports: an Arrow table (value,
     reports)."""
     seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
     host.put("prefixes", growth.prefix_table())
     # prefixes (prefix, value)
-    host.put("known", growth.known_table())
+    host.put("known", pa.table({"word": pa.array(growth.known, pa.string())}))
     # known (word)
     host.run(
         "ldp_choice",
@@ -179,9 +161,9 @@ def reports_of_seats(host: Host, level: LocalLevel, growth: TrieGrowth, purpose:
         purpose=purpose,
     )
     # messages (subset); reports (value, reports)
-    kept = host.take("ldp_kept", values=growth.value_count, keep=level.keep)
+    kept_values = host.take("ldp_kept", values=growth.value_count, keep=level.keep)
     host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
-    return kept
+    return kept_values
 
 
 def _released_rows(level: LocalLevel, added: Sequence[GrownPrefix], joiner: str) -> Any:

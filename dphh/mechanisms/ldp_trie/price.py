@@ -31,13 +31,13 @@ from typing import get_args
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.levels.ldp_trie import LocalLevel, Sampling
+from dphh.levels.ldp_trie import LocalLevel, PrefixSampling
 from dphh.mechanisms.ldp_trie.local_reports import (
-    Goal,
+    EpsilonLimit,
     epsilon_of_sums,
     epsilons_of_shuffled,
     local_epsilon_within,
-    randomisers,
+    randomisers_by_domain,
 )
 from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
@@ -53,10 +53,10 @@ HELP = {
     "passes": "How many tries grow, each with words not found yet.",
     "character_set": "All characters; a word with another is left out.",
     "known": "Words not to ask for: a file, one a line.",
-    "local_epsilon": "Epsilon of one report; or give one of the next two.",
-    "central_epsilon": "Epsilon of the counted reports, for one report.",
-    "user_epsilon": "Epsilon of the counted reports, for a whole user.",
-    "delta": "The delta of the counted reports.",
+    "local_epsilon": "Epsilon of one report, against its receiver.",
+    "central_epsilon": "Or: epsilon of one report, if only counts are seen.",
+    "user_epsilon": "Or: epsilon of a user, if only counts are seen.",
+    "delta": "The delta, if only counts are seen.",
     "users_per_level": "Users asked at a level, each once.",
     "contributions": "Reports that each user sends.",
     "pad": "If there are too few users, add made-up ones.",
@@ -84,7 +84,7 @@ def price_ldp_trie(
     contributions: int,
     max_length: int,
     keep: int,
-    sampling: Sampling = "random",
+    sampling: PrefixSampling = "random",
     passes: int = 1,
     character_set: str | Sequence[str] = string.printable,
     known: Sequence[str | Sequence[str]] = (),
@@ -94,12 +94,12 @@ def price_ldp_trie(
 ) -> Price:
     """Sequences, grown level by level from locally randomised votes.
 
-    This is LDP TrieHH. `local_epsilon` is of one report, for one contribution, and `delta` of the
-    central guarantee of the counted reports; `central_epsilon` is that guarantee, given instead,
-    and `user_epsilon` the same for all that a user sends: the largest local epsilon within it is
-    used. passes x max_length x users_per_level users are needed, since no user is asked twice; with
-    `pad`, made-up users without rows are added where users are too few. A user with too many
-    prefixes reports "random" ones, or by "greedy" those in most of the user's rows.
+    This is LDP TrieHH. Give one epsilon: `local_epsilon` of one report, against its receiver; or,
+    at `delta` and if only counts are seen, `central_epsilon` of one report or `user_epsilon` of all
+    that a user sends, within which the largest local epsilon is used. passes x max_length x
+    users_per_level users are needed, since no user is asked twice; with `pad`, made-up users
+    without rows are added where users are too few. A user with too many prefixes reports "random"
+    ones, or by "greedy" those in most of the user's rows.
     """
     named = {
         "local_epsilon": local_epsilon,
@@ -124,7 +124,7 @@ def price_ldp_trie(
         ("passes", passes, 1000),
     ):
         check_whole(name, value, most=most)
-    check_choice("sampling", sampling, get_args(Sampling))
+    check_choice("sampling", sampling, get_args(PrefixSampling))
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
@@ -136,7 +136,9 @@ def price_ldp_trie(
         )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
-    local_epsilon, chosen = _randomisers_of_run(frozenset(domains), asked, central, of_user, sent)
+    local_epsilon, chosen = _local_epsilon_and_randomisers(
+        frozenset(domains), asked, central, of_user, sent
+    )
     levels = [
         LocalLevel(
             level=1 + place % max_length,
@@ -155,7 +157,9 @@ def price_ldp_trie(
             list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    one_report, whole_user, one_shuffled, user_shuffled = _run_epsilons(chosen.values(), sent)
+    one_report, whole_user, one_shuffled, user_shuffled = _costliest_level_epsilons(
+        chosen.values(), sent
+    )
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -169,7 +173,7 @@ def price_ldp_trie(
             ("sampling", sampling),
             ("passes", passes),
             ("character_set", character_set if isinstance(character_set, str) else alphabet),
-            ("known", _checked_words(known)),
+            ("known", _checked_known(known)),
             ("pad", pad),
             ("central_epsilon", central),
             ("user_epsilon", of_user),
@@ -222,36 +226,39 @@ THEOREM = (
 )
 
 
-def _run_epsilons(chosen: Iterable[SubsetSelection], sent: LevelReports) -> tuple[float, ...]:
+def _costliest_level_epsilons(
+    level_randomisers: Iterable[SubsetSelection], sent: LevelReports
+) -> tuple[float, float, float, float]:
     """The epsilons of the most expensive level, for one report and for a whole user: first of sums,
     then of shuffled messages."""
-    levels = list(chosen)
-    mixed, mixed_user = epsilons_of_shuffled(levels, sent)
-    one, all_of_them = (
+    levels = list(level_randomisers)
+    shuffled, user_shuffled = epsilons_of_shuffled(levels, sent)
+    one_report, whole_user = (
         max(epsilon_of_sums(each, sent, replaced) for each in levels)
         for replaced in (1, sent.contributions)
     )
     # Sums are computed from shuffled messages, so their guarantee holds for sums too.
-    return min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user
+    return min(one_report, shuffled), min(whole_user, user_shuffled), shuffled, user_shuffled
 
 
-def _randomisers_of_run(
+def _local_epsilon_and_randomisers(
     domains: frozenset[int],
-    local: float | None,
-    central: float | None,
-    of_user: float | None,
+    local_epsilon: float | None,
+    central_epsilon: float | None,
+    user_epsilon: float | None,
     sent: LevelReports,
 ) -> tuple[float, dict[int, SubsetSelection]]:
-    """The local epsilon, as given or as a goal allows, and each level's randomiser."""
-    if local is not None:
-        return local, randomisers(domains, local, sent)
-    if central is not None:
-        goal = Goal(1, central)
+    """The local epsilon, given or the largest that another given epsilon allows, and the randomiser
+    of each domain."""
+    if local_epsilon is not None:
+        return local_epsilon, randomisers_by_domain(domains, local_epsilon, sent)
+    if central_epsilon is not None:
+        limit = EpsilonLimit(1, central_epsilon)
     else:
-        assert of_user is not None
-        goal = Goal(sent.contributions, of_user)
-    local = local_epsilon_within(max(domains), goal, sent)
-    return local, randomisers(domains, local, sent, goal)
+        assert user_epsilon is not None
+        limit = EpsilonLimit(sent.contributions, user_epsilon)
+    local = local_epsilon_within(limit, max(domains), sent)
+    return local, randomisers_by_domain(domains, local, sent, limit)
 
 
 def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:
@@ -277,8 +284,8 @@ def _shuffled_epsilon_of_2021(local_epsilon: float, reports: int, delta: float) 
     return central_epsilon(blanket_of_any_randomiser(local_epsilon), reports, delta)
 
 
-def _checked_characters(given: str | Sequence[str]) -> tuple[str, ...]:
-    alphabet = tuple(given)
+def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
+    alphabet = tuple(character_set)
     if not 1 <= len(alphabet) <= MOST_CHARACTERS or not all(
         isinstance(character, str) and character for character in alphabet
     ):
@@ -291,10 +298,10 @@ def _checked_characters(given: str | Sequence[str]) -> tuple[str, ...]:
     return alphabet
 
 
-def _checked_words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
-    if isinstance(given, str):
+def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+    if isinstance(known, str):
         raise UsageError("known: found a text; give a list of words")
-    return tuple(word if isinstance(word, str) else tuple(word) for word in given)
+    return tuple(word if isinstance(word, str) else tuple(word) for word in known)
 
 
 def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
@@ -304,43 +311,43 @@ def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) 
 
     alike = Counter(replace(level, level=1, first_seat=0) for level in one_pass)
 
-    def found(holders: int) -> float:
+    def finding_probability(holders: int) -> float:
         once = prod(
             _keep_probability(level, holders / everyone) ** count for level, count in alike.items()
         )
         return 1 - (1 - once) ** passes
 
     wanted = float(FINDING_PROBABILITY)
-    if found(everyone) < wanted:
+    if finding_probability(everyone) < wanted:
         raise UsageError(
             f"users_per_level: with {one_pass[0].users:,} users per level, even an item that all "
-            f"of them hold is found only with probability {found(everyone):.2g}; ask more users, "
-            "or give a larger local_epsilon"
+            f"of them hold is found only with probability {finding_probability(everyone):.2g}; "
+            "ask more users, or give a larger local_epsilon"
         )
     return Finds(
         wanted,
-        least_whole(lambda holders: found(holders) >= wanted, 0, everyone),
+        least_whole(lambda holders: finding_probability(holders) >= wanted, 0, everyone),
         note=f"of the {everyone:,} users asked, {one_pass[0].users:,} a level; a sequence of "
         f"{max_length} characters that shares no prefix, whose holders have no other sequence, if "
         "fewer than `keep` other prefixes are more frequent",
     )
 
 
-def _keep_probability(level: LocalLevel, share: float) -> float:
-    """The probability that a prefix is kept, if each user holds it with probability `share`.
+def _keep_probability(level: LocalLevel, holder_share: float) -> float:
+    """The probability that a prefix is kept, if each user holds it with probability
+    `holder_share`.
 
     It must be in more reports than all but `keep` of the values that no user holds.
     """
-    # Imported here because scipy.stats takes half a second.
+    # Imported here because loading scipy.stats takes half a second.
     from scipy.stats import binom
 
     p, q = level.mechanism.p, level.mechanism.q
-    sent = level.users * level.contributions
-    values = level.prefixes * (level.characters + 1)
-    bar = binom.isf(min(level.keep / values, 1.0), sent, q) if level.keep < values else 0
-    # One of a holder's reports is for the prefix; each other report has it with probability q.
-    chance = q + share * (p - q)
+    values = level.keepable_values
+    bar = binom.isf(level.keep / values, level.reports, q) if level.keep < values else 0
+    # One report of each holder is for the prefix; any other report has it with probability q.
+    chance = q + holder_share * (p - q)
     first, last = binom.ppf(1e-14, level.users, chance), binom.isf(1e-14, level.users, chance)
     own = np.arange(first, last + 1)
-    others = binom.sf(bar - own, sent - level.users, q)
+    others = binom.sf(bar - own, level.reports - level.users, q)
     return float(np.sum(binom.pmf(own, level.users, chance) * others))

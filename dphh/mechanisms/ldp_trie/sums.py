@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.mechanisms.ldp_trie.amplification import likely_range
+from dphh.mechanisms.ldp_trie.amplification import BINOMIAL_ERROR, likely_range
 from dphh.privacy.losses import (
     MOST_GRID_POINTS,
     FloatArray,
@@ -31,138 +31,141 @@ from dphh.privacy.subset_selection import LevelReports, SubsetSelection
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 _LEFT_OUT_PART = 1e-5
-# More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
-_BINOMIAL_ERROR = 1e-9
 #: How many grid steps make the losses' standard deviation. Rounding losses to the grid adds 1 part
 #: in 4 * 25^2 to their variance.
 _STEPS_PER_DEVIATION = 25
-_ROUNDING_FACTOR = 1 - 1e-12
+_ROUND_DOWN_FACTOR = 1 - 1e-12  # a probability times this is rounded down
 #: The width of blocks of counts, in standard deviations: narrow for results, wide for searches.
 #: Each block is treated as its worst count.
 NARROW_BLOCKS, WIDE_BLOCKS = 0.15, 0.6
 
 
 @lru_cache(maxsize=256)
-def epsilon_of_subsets(
+def epsilon_by_theorem_b(
     mechanism: SubsetSelection,
     sent: LevelReports,
     replaced: int,
     block_width: float = NARROW_BLOCKS,
 ) -> float:
-    """The epsilon if `replaced` reports of one user, for different values, change. `WIDE_BLOCKS`
-    take a tenth of the time, and give a result half a percent higher. Infinite if the theorem gives
-    nothing at this delta."""
+    """The epsilon of a level's sums if `replaced` reports of one user change, all for different
+    values. `WIDE_BLOCKS` take a tenth of the time, and give a result half a percent higher.
+    Infinite if the theorem gives nothing at this delta."""
     left_out = _LEFT_OUT_PART * sent.delta / (8 * replaced)
-    one = _losses_of_triple(mechanism, sent, replaced, left_out, block_width)
+    one = _losses_of_one_report(mechanism, sent, replaced, left_out, block_width)
     if one is None:
         return math.inf
-    # The infinite loss: more reports than expected fell into earlier triples.
+    # The infinite loss is for the case that more reports than assumed throw into earlier triples.
     return one.times(replaced, left_out / replaced).with_infinite_loss(left_out).epsilon(sent.delta)
 
 
-def _losses_of_triple(
+def _losses_of_one_report(
     mechanism: SubsetSelection,
     sent: LevelReports,
     replaced: int,
     left_out: float,
     block_width: float,
 ) -> Losses | None:
-    """The losses of one replaced report. It falls on a triple of values, as T other reports do."""
-    s, d, special = mechanism.domain, mechanism.size, 3 * replaced
-    if s - special - d < 1:
+    """The losses of one replaced report. It throws into a triple of values, as T other reports do.
+    None if the level has too few values for the triples."""
+    s, d, triple_values = mechanism.domain, mechanism.size, 3 * replaced
+    if s - triple_values - d < 1:
         return None
-    wrong_to_own = math.exp(-mechanism.epsilon) * _ROUNDING_FACTOR
-    idle_to_own = wrong_to_own * (s - special - d + 1) / d
+    wrong_to_own = math.exp(-mechanism.epsilon) * _ROUND_DOWN_FACTOR
+    idle_to_own = wrong_to_own * (s - triple_values - d + 1) / d
     own = 1 / (1 + wrong_to_own + idle_to_own)
     idle = own * idle_to_own
-    # A report is uniform, or has the own value and a uniform set of d - 1 others. These are the
-    # probabilities that it has exactly one of all triples' values, and that one in this triple.
+    # A report is a uniform set, or its own value and a uniform set of d - 1 others. These are the
+    # probabilities that the uniform set has one given value of all triples and no other: `plain`
+    # without an own value, `beside` if that is in no triple, `held` if it is in one.
     uniform = Fraction(d, s)
     marked = float((mechanism.own_chance - uniform) / (1 - uniform))
-    plain = _probability_of_one_special(s, d, special)
-    beside = _probability_of_one_special(s - 1, d - 1, special) if d > 1 else 0.0
-    held = (
-        _probability_of_one_special(s - 1, d - 1, special - 1) if d > 1 else 0.0
-    )  # the own value is one of them
-    throw_chance_if_held = (1 - marked) * plain * 3 * _ROUNDING_FACTOR
-    throw_chance = throw_chance_if_held + marked * beside * 3 * _ROUNDING_FACTOR
+    plain = _chance_of_one_triple_value(s, d, triple_values)
+    beside = _chance_of_one_triple_value(s - 1, d - 1, triple_values) if d > 1 else 0.0
+    held = _chance_of_one_triple_value(s - 1, d - 1, triple_values - 1) if d > 1 else 0.0
+    holder_throw_chance = (1 - marked) * plain * 3 * _ROUND_DOWN_FACTOR
+    throw_chance = holder_throw_chance + marked * beside * 3 * _ROUND_DOWN_FACTOR
     others = sent.number - replaced
     holders = min(3 * sent.users, others)
     taken = 0
     if replaced > 1:
-        earlier = min(special * max(plain, beside, held) / _ROUNDING_FACTOR, 1.0)
+        earlier = min(triple_values * max(plain, beside, held) / _ROUND_DOWN_FACTOR, 1.0)
         taken = likely_range(others, earlier, left_out / 2)[1]
-    free = max(others - taken - holders, 0)
-    held_by = max(min(others - taken, holders), 0)
-    totals, shares = _thrown_in_blocks(
-        free, throw_chance, held_by, throw_chance_if_held, left_out, block_width
+    totals, shares = _throws_in_blocks(
+        max(others - taken - holders, 0),
+        throw_chance,
+        max(min(others - taken, holders), 0),
+        holder_throw_chance,
+        left_out,
+        block_width,
     )
     found: list[tuple[FloatArray, FloatArray]] = []
-    # Half of `left_out` for each of both parts of T, the third value's count and the first's; the
-    # last two have at most three times and twice the binomial's probabilities.
+    # At most 7 halves of `left_out` are cut: one of each part of T; three of the third value's
+    # count, as its probabilities are at most three times the binomial's; two of the first's.
     outside = 4 * left_out
     for total, share in zip(totals, shares, strict=True):
-        rest, wrong, chances = _idle_counts(
+        reports, wrong, chances = _third_value_in_blocks(
             int(total), own, idle, wrong_to_own, left_out, block_width
         )
         chances *= share
-        rare = chances < left_out * _LEFT_OUT_PART
-        outside += float(np.sum(chances[rare]))
-        found.append(_reports_over_two_values(rest[~rare], wrong[~rare], chances[~rare], left_out))
+        kept = chances >= left_out * _LEFT_OUT_PART
+        outside += float(np.sum(chances[~kept]))
+        found.append(_losses_over_two_values(reports[kept], wrong[kept], chances[kept], left_out))
     law = np.concatenate([law for law, _ in found])
     losses = np.concatenate([loss for _, loss in found])
-    return losses_on_grid(law, losses, outside, _grid_step(law, losses), 3 * _BINOMIAL_ERROR)
+    return losses_on_grid(law, losses, outside, _grid_step(law, losses), 3 * BINOMIAL_ERROR)
 
 
-def _reports_over_two_values(
-    rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, left_out: float
+def _losses_over_two_values(
+    reports: NDArray[np.int64], wrong_chances: FloatArray, chances: FloatArray, left_out: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities and losses for `rest` reports over two values, one of them the user's: it has
-    the first value with probability 1 - `wrong` under P, and `wrong` under Q.
+    """The probabilities of losses, and the losses, in cases with these `chances`. In each case so
+    many `reports` have one of two values, and one of them is the user's. It has the wrong value,
+    the second under P and the first under Q, with the case's `wrong_chances`.
 
-    P and Q are f(x) 2/rest times the user's probability for each of the x reports of one value and
-    the rest - x of the other, f the binomial. (`wrong` itself, and not its distance from 1/2, keeps
-    the precision.)
+    P and Q are f(x) 2/n times the user's probability for each of the x reports of one value and the
+    n - x of the other, f the binomial. (The wrong value's probability itself, and not its distance
+    from 1/2, keeps the precision.)
     """
     reach = np.array(
-        [likely_range(int(most), 0.5, left_out / 2) for most in rest], dtype=np.float64
+        [likely_range(int(most), 0.5, left_out / 2) for most in reports], dtype=np.float64
     ).reshape(-1, 2)
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
-    x, number = reach[:, :1] + width, rest[:, None].astype(np.float64)
+    x, number = reach[:, :1] + width, reports[:, None].astype(np.float64)
     some = x <= number
-    amiss = wrong[:, None]
+    wrong = wrong_chances[:, None]
     there, back = (
-        (2 * ((1 - amiss) * one + amiss * other) / number)[some]
+        (2 * ((1 - wrong) * one + wrong * other) / number)[some]
         for one, other in ((x, number - x), (number - x, x))
     )
     law = (chances[:, None] * np.asarray(binom.pmf(x, number, 0.5)))[some]
     return law * there, np.log(there) - np.log(back)
 
 
-def _probability_of_one_special(domain: int, size: int, special: int) -> float:
-    """The probability that a uniform set has a given one of `special` values and no other of them.
+def _chance_of_one_triple_value(domain: int, size: int, triple_values: int) -> float:
+    """The probability that a uniform set of `size` of `domain` values has a given one of the values
+    of all triples, and no other of these.
 
-    C(domain - special, size - 1) / C(domain, size).
+    C(domain - triple_values, size - 1) / C(domain, size).
     """
-    if size < 1 or domain - special < size - 1:
+    if size < 1 or domain - triple_values < size - 1:
         return 0.0
-    i = np.arange(special, dtype=np.float64)
+    i = np.arange(triple_values, dtype=np.float64)
     missed = float(np.sum(np.log1p(-(size - 1) / (domain - i))))
     return math.exp(missed) * size / (domain - size + 1)
 
 
-def _thrown_in_blocks(
-    free: int,
+def _throws_in_blocks(
+    non_holder_reports: int,
     throw_chance: float,
-    held: int,
-    throw_chance_if_held: float,
+    holder_reports: int,
+    holder_throw_chance: float,
     left_out: float,
     block_width: float,
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """T, how many other reports fall on the triple, in blocks: the least value of each block, and
-    its probability."""
-    one, of_one = _binomial_in_blocks(free, throw_chance, left_out, block_width)
-    two, of_two = _binomial_in_blocks(held, throw_chance_if_held, left_out, block_width)
+    """T, how many other reports throw into the triple, in blocks: the least value of each block,
+    and its probability. Holders' reports are for values of the triple."""
+    one, of_one = _binomial_in_blocks(non_holder_reports, throw_chance, left_out, block_width)
+    two, of_two = _binomial_in_blocks(holder_reports, holder_throw_chance, left_out, block_width)
     totals, shares = np.add.outer(one, two).ravel(), np.outer(of_one, of_two).ravel()
     order = np.argsort(totals)
     totals, shares = totals[order], shares[order]
@@ -197,17 +200,24 @@ def _binomial_in_blocks(
     return starts, np.diff(np.concatenate([[first], below]))
 
 
-def _idle_counts(
-    total: int, own: float, idle: float, wrong_to_own: float, left_out: float, block_width: float
+def _third_value_in_blocks(
+    other_throws: int,
+    own: float,
+    idle: float,
+    wrong_to_own: float,
+    left_out: float,
+    block_width: float,
 ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-    """For blocks of how many of `total` + 1 reports have the third value: a lower bound on how many
-    are left to the first two, a lower bound on the probability that the user's has the wrong one,
-    and the block's probability. `wrong_to_own`: the wrong value's probability over the own's.
+    """How many of `other_throws` + 1 reports have the triple's third value, in blocks. For each
+    block: a lower bound on the number of reports that have one of the first two values; a lower
+    bound on the probability that the user's has the wrong one of these; and the block's
+    probability. The user's report has its own value with probability `own` and the third with
+    `idle`; `wrong_to_own` is the wrong value's probability over the own's.
 
-    Given that count, the user's own report is among it with the same probability in both cases;
-    otherwise it is among those left.
+    Given that number, the user's report has the third value with the same probability in both
+    cases; otherwise it has one of the first two.
     """
-    reports, other = total + 1, own * wrong_to_own
+    reports, other = other_throws + 1, own * wrong_to_own
     low, high = likely_range(reports, 1 / 3, left_out / 2)
     y = np.arange(low, high + 1, dtype=np.float64)
     left = reports - y
@@ -218,23 +228,18 @@ def _idle_counts(
     edges = np.unique(np.concatenate([[0], edges[(edges > 0) & (edges < len(y))]]))
     shares = np.add.reduceat(law, edges)
     ends = np.append(edges[1:], len(y)) - 1
+    wrong = wrong_to_own / (
+        1 + wrong_to_own
+    )  # where the user's report does not have the third value
     return (
         np.maximum(left[ends], 1).astype(np.int64),
-        _probability_of_wrong_value(wrong_to_own, idle * y[edges] / weight[edges]),
+        wrong + idle * y[edges] / weight[edges] * (0.5 - wrong),
         shares,
     )
 
 
-def _probability_of_wrong_value(wrong_to_own: float, idle: FloatArray) -> FloatArray:
-    """The probability that a report has the wrong one of two values, if it is uniform with
-    probability `idle`."""
-    by_itself = wrong_to_own / (1 + wrong_to_own)
-    return np.asarray(by_itself + idle * (0.5 - by_itself))
-
-
 def _grid_step(chances: FloatArray, losses: FloatArray) -> float:
-    # Losses may be far apart with a small spread: a lower bound limits the number of points.
-    points = float(np.max(losses) - np.min(losses)) / MOST_GRID_POINTS
-    return max(
-        min(max(standard_deviation(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02), points
-    )
+    # Where losses are far apart and deviate little, this least step limits the number of points.
+    least_step = float(np.max(losses) - np.min(losses)) / MOST_GRID_POINTS
+    step = min(max(standard_deviation(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02)
+    return max(step, least_step)
