@@ -8,7 +8,7 @@ people AS (SELECT range AS person FROM range($users)),
 popular AS (
     SELECT
         person,
-        -- Uniform over (0, 1) from a hash, bent so that word N has about 1/N of the weight.
+        -- 12 popular words a person, by a hash: N is drawn in proportion to about 1/N.
         [
             'popular_' || CAST(
                 floor(pow($words, hash(person, turn, 'word') / 18446744073709551616.0)) AS INTEGER
@@ -23,7 +23,7 @@ held AS (
     FROM popular
 ),
 
--- In the order of a hash, by which they also fall into three messages.
+-- A person's words in the order of a hash, which also puts each word into one of three messages.
 shuffled AS (
     SELECT
         person,

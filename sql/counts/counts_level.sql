@@ -1,14 +1,14 @@
--- How many users hold each of a list of public keys, and what bounding removed: a Gaussian vector.
--- Every coordinate is released, so the set of released keys does not depend on the data.
--- In: counted_users (user_hashes, lengths, ids, words): ids are keys; asked (key), all keys and
--- octaves. Out: noised (key, noisy), drawn once, because it is stored in a table first.
+-- How many users hold each public key, and what bounding removed from each octave, with Gaussian
+-- noise. All these numbers are released, so which keys are released does not depend on the data.
+-- In: counted_users (user_hashes, lengths, ids, words): ids are keys; asked (key), all public keys,
+-- and a key for each octave. Out: noised (key, noisy), drawn once: it is stored before it is read.
 CREATE TEMP TABLE noised AS
 WITH
 
--- A user adds one user to each key that they hold, or less if they hold more than K = max_items.
--- Then what bounding removed is added to the user's octave, of all users who hold K to 2K keys, 2K
--- to 4K and so on (udfs/kernel/given_grams.py): a vector of a bounded L2 norm. The first row of a
--- batch has the sums over all users of the batch.
+-- A user who holds at most K = max_items keys adds one user to each of them. A user who holds more
+-- adds less to each, and adds what bounding removed to the octave of how many they hold. So the L2
+-- norm is bounded (udfs/kernel/given_grams.py). The first row of a batch has the sums over its
+-- users.
 users_contributions AS (
     SELECT unnest(dphh_contributions_to_counts(lengths, ids, $weighing)) AS contribution
     FROM counted_users

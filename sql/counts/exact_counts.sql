@@ -1,5 +1,5 @@
--- How many users hold each n-gram of $length tokens, exactly: for the owner of the data, never for
--- a release.
+-- The exact number of users of each n-gram of $length tokens that at least $at_least users hold:
+-- for the owner of the data, never for a release.
 -- In: tokens_of_rows (user_id, tokens). Out: (tokens, users).
 WITH
 

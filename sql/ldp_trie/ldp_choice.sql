@@ -3,7 +3,7 @@
 -- user's prefixes there is a random number, new at every level: the choice depends on that user's
 -- words and random numbers alone.
 -- In: words_in_seats (seat, word, times); known (word); prefixes (prefix, value) of the level
--- below, where value is that of the prefix followed by character number 0.
+-- below: value encodes the prefix and character number 0 after it.
 -- Out: choice_draws (seat, value, rank, draw), drawn once; chosen (seat, report, value), report
 -- from 1.
 CREATE TEMP TABLE choice_draws AS

@@ -1,7 +1,6 @@
--- The words on each user's device, each once, with the number of the user's rows that hold it. A
--- word is spelled with one code point a character: that of character number i of $characters is
--- number i of $codes. A word with a character outside the set becomes NULL: its user takes part,
--- and reports nothing of it.
+-- The words on each user's device, each once, with the number of the user's rows that hold it. In
+-- a word, number i of $codes, one code point, stands for number i of $characters. A word with a
+-- character outside $characters becomes NULL: its user takes part, and reports nothing of it.
 -- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
 CREATE TEMP TABLE local_words AS
 WITH

@@ -1,7 +1,7 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
 -- $contributions reports by subset selection (Algorithm 1), and the query counts the reports that
--- contain each value. Surplus reports say "nothing": a different value in each, so that no user
--- reports a value twice.
+-- contain each value. A user who chose fewer values fills up with reports of "nothing", which has
+-- another value in each report, so that no user reports a value twice.
 -- In: chosen (seat, report, value). Out: messages (subset), drawn once; reports (value, reports).
 CREATE TEMP TABLE messages AS
 WITH

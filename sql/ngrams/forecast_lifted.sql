@@ -1,6 +1,6 @@
--- Draws how many valid grams that no user holds the noise lifts to the thresholds of their rows
--- (step 7 of docs/ngrams.md), their noised weights, and candidate keys for them, by the noise's own
--- law. Which of these keys some user holds is looked up afterwards (forecast_released.sql).
+-- The valid grams that no user holds and whose noise reaches the thresholds of their rows (step 7
+-- of docs/ngrams.md): draws, by the noise's own law, how many there are, their noised weights, and
+-- candidate keys. Which of these keys a user holds is looked up afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public; $valid, the valid grams by
 -- class, public.
 -- Out, private: lifted (class, position, key, bin, first, second), drawn once: candidate keys of
@@ -9,7 +9,7 @@
 CREATE TEMP TABLE lifted AS
 WITH
 
--- The rows of a class, with how many grams in each no user holds.
+-- For each class, its rows: each with the number of its grams that no user holds.
 absent_rows AS (
     SELECT
         absent_signs.class,

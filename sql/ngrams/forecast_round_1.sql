@@ -48,8 +48,8 @@ SELECT
 FROM sums;
 
 -- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its class follows from
--- the forecasts of its pieces. With a prior, a gram of the public text has the class that its count
--- there says; the class of any other gram is shifted by how often its pieces let expect it there.
+-- the forecasts of its pieces. With a prior, a gram of the public text has the class of its count
+-- there; the class of any other gram is shifted by the count there that its pieces forecast.
 -- Words outside a list are in class -1.
 CREATE TEMP TABLE noised AS
 WITH

@@ -6,7 +6,7 @@
 CREATE TEMP TABLE round_2 AS
 WITH
 
--- floor(norm g / |g|_2) to each gram: an L2 norm of $norm at most, whatever g is.
+-- Each user adds floor(norm g / |g|_2) to each gram: an L2 norm of $norm at most for any g.
 users_contributions AS (
     SELECT unnest(dphh_round_2_contributions(user_hashes, lengths, keys, $g, $norm)) AS contribution
     FROM positions

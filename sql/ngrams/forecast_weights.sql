@@ -1,6 +1,6 @@
--- The weight g of every valid gram that a user holds: that of its row, which follows from earlier
--- outputs alone (steps 3 to 5 of docs/ngrams.md, which the driver computes). It is brought to
--- users, and forecast_round_2.sql reads it as $g.
+-- The weight g of every valid gram that a user holds: the weight planned for the gram's row, from
+-- released numbers alone (steps 3 to 5 of docs/ngrams.md). It is brought to users, and
+-- forecast_round_2.sql reads it as $g.
 -- In: round_1; planned (class, bin, weight), public. Returns (key, value).
 SELECT round_1.key, planned.weight AS value
 FROM round_1

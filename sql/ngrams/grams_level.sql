@@ -1,6 +1,5 @@
 -- DPNE above the first level (Kim et al. 2021, Algorithm 1, the loop over k): the same set union as
--- words_level.sql, over the valid grams that a user holds and keeps. All others, held or not,
--- have a weight of 0 and no row.
+-- words_level.sql, over valid grams. A valid gram that no user keeps has weight 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in lifted.sql; V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
 -- The loop over k is dphh/mechanisms/ngrams/levels.py; rho_k is computed before each level, by

@@ -1,4 +1,4 @@
--- The noised counts of users by list size, how many valid grams a user holds (step 2 of
--- docs/ngrams.md). Round 1 shows them.
+-- For each bin of list sizes, the noised number of its users. A list size is how many valid grams a
+-- user holds. Round 1 shows these numbers (step 2 of docs/ngrams.md).
 SELECT bin, noisy
 FROM list_sizes;

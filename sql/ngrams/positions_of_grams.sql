@@ -1,6 +1,6 @@
--- Where the next level's valid grams stand. A gram is valid if its two pieces were released: its
--- first k - 1 tokens, and its last k - 1 (pruning on both sides: a released gram one position
--- ahead) or its last one (on a single side: a released word k - 1 positions ahead).
+-- Where the next level's valid grams, of k tokens, stand. A gram is valid if its two pieces were
+-- released: its first k - 1 tokens, and its end. With pruning on both sides the end is the last
+-- k - 1 tokens, one position ahead; with pruning on a single side, the last token, k - 1 ahead.
 -- DPNE, Algorithm 1, at k > 2: U_i <- W_i n V_k, as positions_of_words.sql has it at k = 2.
 -- In: positions (user_hashes, lengths, keys, ends) of this level; $released, its released keys and
 -- their numbers.

@@ -1,5 +1,5 @@
--- Level 1 with a list of words: for which words users count. For all listed ones, and for at most
--- $max_items others, chosen by a hash of word, user and salt; the same in both rounds.
+-- Level 1 with a list of words: for which of their words users count, in both rounds. Each user
+-- counts for all listed ones, and for at most $max_items others, by a hash of word, user and salt.
 -- In: users (user_hashes, lengths, ids, words); $keys, the key of each word.
 -- Out: positions (user_hashes, lengths, keys): the key of a listed word is its number in the list,
 -- that of another word $first_unlisted_key or more; -1 where the user does not count.

@@ -24,7 +24,8 @@ OR contains(content, chr(11))
 OR contains(content, chr(12))
 OR contains(content, chr(13));
 
--- Replaces all white space by spaces. A test that there is none to replace costs less than that.
+-- The text with all white space as spaces. To test whether there is other white space costs less
+-- than to replace it.
 CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
 CASE
     WHEN NOT may_hold_other_white_space(content) THEN content
@@ -89,8 +90,8 @@ list_filter(tokens, lambda token: regexp_full_match(token, pattern));
 CREATE OR REPLACE TEMP MACRO dropping(tokens, pattern) AS
 list_filter(tokens, lambda token: NOT regexp_full_match(token, pattern));
 
--- Three ways to treat a token of more than `longest` characters. Counting characters costs more
--- than splitting a text, and a token has no more characters than bytes.
+-- Three ways to treat a token of more than `longest` characters. The first compares bytes, which
+-- are no fewer than characters: to count characters costs more than to split a text.
 CREATE OR REPLACE TEMP MACRO truncating(tokens, longest) AS
 list_transform(
     tokens,

@@ -1,7 +1,7 @@
--- Each user's rows. A user of one row needs no choice among sequences, and equal contents of such
--- users are tokenised once: so rows are grouped as stored, before they are tokenised. They are
--- text, bytes or lists of these, where equal values are identical: otherwise a user with an equal
--- value that is stored differently could change what others hold.
+-- The contents of each user's rows, before they are tokenised. So equal contents of users of one
+-- row, who need no choice among sequences, can be tokenised once. Contents are text, bytes or lists
+-- of these, whose equal values are stored alike: a user with an equal value that is stored
+-- differently could change what others hold.
 -- In: rows_of_corpus (user_id, content). Out: contents_of_users (user_id, contents); and the
 -- sequences of users of several rows, sequences_of_rows (user_id, tokens), a view.
 CREATE TEMP TABLE contents_of_users AS
