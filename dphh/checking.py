@@ -25,7 +25,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
-from dphh.rows.user import CONDITION_ON_ROWS, unit_and_columns
+from dphh.rows.user import PROMISE_CONDITION, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call
@@ -93,7 +93,7 @@ def check(
     if findings[0].verdict == "good":
         findings += _check_files(corpus)
         if corpus.kind != "path":
-            condition = f"the promise holds provided that {CONDITION_ON_ROWS}"
+            condition = f"the promise holds provided that {PROMISE_CONDITION}"
             risk = "If not, what one user adds depends on others, and nothing is promised."
             findings.append(Finding("rows", "unknown", condition, risk))
     return Checked(repr(corpus), (*findings, *_check_accounts(corpus, book)))

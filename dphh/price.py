@@ -10,7 +10,7 @@ from dphh.levels.level import Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import CONDITION_ON_ROWS
+from dphh.rows.user import PROMISE_CONDITION
 
 #: What a promise protects: a user with all rows; one combination of values of several user
 #: columns, of which a person may have many; or one of a user's contributions.
@@ -87,8 +87,8 @@ def privacy_of_corpus(price: Price, user: tuple[str, ...], *, of_files: bool) ->
     than a user. Unless the corpus is `of_files`, the statement has a condition on its rows."""
     privacy = price.privacy
     if not of_files:
-        caveats = (f"provided that {CONDITION_ON_ROWS}", *privacy.caveats)
-        privacy = replace(privacy, provided=CONDITION_ON_ROWS, caveats=caveats)
+        caveats = (f"provided that {PROMISE_CONDITION}", *privacy.caveats)
+        privacy = replace(privacy, provided=PROMISE_CONDITION, caveats=caveats)
     return privacy if len(user) == 1 else _privacy_of_combinations(privacy, user)
 
 

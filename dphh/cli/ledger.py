@@ -26,7 +26,7 @@ from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
-from dphh.ledger.budget import RULES, Kept
+from dphh.ledger.budget import RULES, Rule
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
@@ -71,7 +71,7 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
-    kept: Kept | None,
+    kept: Rule | None,
     if_missing: bool,
     replace: bool,
     ledger_file: str | None,
@@ -122,7 +122,7 @@ def cap(
     account: str,
     epsilon: float,
     delta: float,
-    kept: Kept | None,
+    kept: Rule | None,
     yes: bool,
     ledger_file: str | None,
 ) -> None:

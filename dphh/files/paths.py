@@ -15,7 +15,7 @@ from dphh.errors import UsageError
 #: The beginning of an address such as s3://reviews; with one slash, as `Path` writes it.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
-DUCKDB_FILE_NAME = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+_DUCKDB_FILE_ENDING = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 
 
 def absolute_place(path: str | Path) -> str:
@@ -38,7 +38,7 @@ def is_remote(path: str) -> bool:
 def database_of(path: str) -> str | None:
     """The DuckDB file of a path, as in `app.duckdb` or `app.duckdb/reviews`; None for others."""
     if is_remote(path) or os.path.lexists(path):
-        return path if os.path.isfile(path) and DUCKDB_FILE_NAME.search(path) else None
+        return path if os.path.isfile(path) and _DUCKDB_FILE_ENDING.search(path) else None
     folder = os.path.dirname(path)
     return folder if os.path.isfile(folder) else None
 
@@ -66,10 +66,10 @@ def files_named(place: str) -> list[str]:
     return sorted(name for name in names if not os.path.isdir(name))
 
 
-def dphh_folder(variable: str, below_home: str) -> Path | None:
-    """The folder `dphh` in the folder that an XDG variable names, else `below_home` in the home
-    folder; None if there is no home folder."""
-    named = os.environ.get(variable, "")
+def dphh_folder(xdg_variable: str, below_home: str) -> Path | None:
+    """The folder `dphh`: in the folder that an XDG variable names, else in the folder `below_home`
+    of the home folder; None if there is no home folder."""
+    named = os.environ.get(xdg_variable, "")
     try:  # the XDG rules say to ignore a relative path
         return (Path(named) if Path(named).is_absolute() else Path.home() / below_home) / "dphh"
     except RuntimeError:

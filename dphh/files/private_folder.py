@@ -3,8 +3,8 @@
 Each folder contains a lock file. The process takes the lock before the file gets its name and keeps
 it until the folder is removed; the operating system releases it when the process ends, however that
 happens. So a process that can take the lock of a folder knows that the folder is unused and
-removes it: `sweep` does so each time a new folder is made. A process id would not do: ids are
-reused, and a container does not see those of others.
+removes it, each time that it makes a folder of its own. A process id would not do: ids are reused,
+and a container does not see those of others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import shutil
 import stat
 import tempfile
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,6 @@ FOLDER_PREFIX = "dphh-run-"
 _LOCK_FILE = ".lock"
 
 _open_folders: dict[str, PrivateFolder] = {}
-_folders_lock = threading.Lock()
 
 
 class PrivateFolder:
@@ -32,23 +30,21 @@ class PrivateFolder:
     """
 
     def __init__(self) -> None:
-        sweep()
+        remove_abandoned_folders()
         self._owner = os.getpid()
         self.path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
         unnamed = Path(self.path, f"{_LOCK_FILE}-new")
         self._lock = _take_lock(unnamed, os.O_CREAT)
         if self._lock is None:
-            unnamed.unlink()  # a file system without locks: the folder is never swept
+            unnamed.unlink()  # a file system without locks: only this process removes it
         else:
             unnamed.rename(Path(self.path, _LOCK_FILE))
-        with _folders_lock:
-            _open_folders[self.path] = self
+        _open_folders[self.path] = self
 
     def close(self) -> None:
         """Remove the folder and its contents. Does nothing if called again."""
-        with _folders_lock:
-            if _open_folders.pop(self.path, None) is None or os.getpid() != self._owner:
-                return
+        if _open_folders.pop(self.path, None) is None or os.getpid() != self._owner:
+            return
         with suppress(OSError):  # Spark's Java process may have removed it first
             _remove_folder(self.path)
         if self._lock is not None:
@@ -61,25 +57,23 @@ def close_all() -> None:
         folder.close()
 
 
-def sweep() -> None:
+def remove_abandoned_folders() -> None:
     """Remove folders that killed processes left in the temporary directory."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # the folder is another login's, or another process removed it
-            if _is_ours(folder) and (lock := _take_lock(folder / _LOCK_FILE)) is not None:
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+                continue
+            if (lock := _take_lock(folder / _LOCK_FILE)) is not None:
                 try:
                     _remove_folder(str(folder))
                 finally:
                     os.close(lock)
 
 
-def _is_ours(folder: Path) -> bool:
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-
-
-def _take_lock(path: Path, flags: int = 0) -> int | None:
-    """Take the lock of a folder, if it is free. A folder without a lock file is not swept."""
-    lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+def _take_lock(lock_file: Path, open_flags: int = 0) -> int | None:
+    """The descriptor of a lock file that this process has locked; None if it cannot be locked."""
+    lock = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | open_flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # the lock is taken, or the file system has no locks
@@ -89,7 +83,7 @@ def _take_lock(path: Path, flags: int = 0) -> int | None:
 
 
 def _remove_folder(path: str) -> None:
-    """Remove rows first and the lock last, so that a later sweep completes a removal cut short."""
+    """Remove rows first and the lock last, so that another process can complete the removal."""
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -18,8 +18,8 @@ from types import FrameType
 
 from dphh.files import private_folder
 
-#: How many seconds after a signal the process is ended at the latest. Containers are given ten.
-PATIENCE = 6.0
+#: The process is ended at the latest so many seconds after a signal. Containers are given ten.
+PATIENCE_SECONDS = 6.0
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 #: The numbers of the signals that asked this process to end, in order of arrival.
@@ -88,11 +88,11 @@ def _raise_stopped(number: int, _: FrameType | None) -> None:
         raise Stopped
 
 
-def _end_after_patience(reading: int, numbers: frozenset[int], done: threading.Event) -> None:
+def _end_after_patience(pipe: int, handled: frozenset[int], main_is_done: threading.Event) -> None:
     """Wait for a signal; if the main thread is not done in time, clean up and end the process."""
-    with os.fdopen(reading, "rb", buffering=0) as signals:
+    with os.fdopen(pipe, "rb", buffering=0) as signals:
         while came := signals.read(1):
-            ours = came[0] in numbers and signal.getsignal(came[0]) is _raise_stopped
-            if ours and not done.wait(PATIENCE):
+            ours = came[0] in handled and signal.getsignal(came[0]) is _raise_stopped
+            if ours and not main_is_done.wait(PATIENCE_SECONDS):
                 private_folder.close_all()
                 os._exit(128 + came[0])

@@ -17,11 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dphh.errors import UsageError
 
 #: A connection is closed if its request is not complete after this many seconds.
-REQUEST_SECONDS = 10.0
+SECONDS_TO_SEND_REQUEST = 10.0
 #: The most connections whose request is not complete. Beyond that, the oldest is closed.
-MOST_WAITING = 256
-#: The most bytes of a request's line and headers.
-LONGEST_HEAD = 16 * 1024
+MOST_INCOMPLETE_REQUESTS = 256
+#: The most bytes of a request's first line and headers.
+MOST_HEADER_BYTES = 16 * 1024
 #: When the server stops, it waits this many seconds for answers.
 _SHUTDOWN_SECONDS = 15
 
@@ -34,8 +34,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        _request_timers[self] = self.loop.call_later(REQUEST_SECONDS, transport.abort)
-        if len(_request_timers) > MOST_WAITING:
+        _request_timers[self] = self.loop.call_later(SECONDS_TO_SEND_REQUEST, transport.abort)
+        if len(_request_timers) > MOST_INCOMPLETE_REQUESTS:
             next(iter(_request_timers)).transport.abort()
 
     def handle_events(self) -> None:
@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                h11_max_incomplete_event_size=LONGEST_HEAD,
+                h11_max_incomplete_event_size=MOST_HEADER_BYTES,
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
                 ssl_certfile=certificate,
                 ssl_keyfile=key,

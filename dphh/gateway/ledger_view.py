@@ -39,46 +39,46 @@ class LedgerView:
     def __init__(self, ledger: str, analyst: str | None) -> None:
         self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
 
-    def budgets(self) -> Sequence[Account]:
+    def accounts(self) -> Sequence[Account]:
         """The analyst's shares; for the owner, all accounts."""
         if self.analyst is None:
             return self.book.accounts()
         return self.book.shares(self.analyst)
 
-    def budget(self, corpus: str) -> Account:
-        """What may be spent of this corpus, if the analyst has a share of it. Another corpus and a
-        name without a corpus are refused in the same words."""
-        for budget in self.budgets():
-            if budget.name == corpus:
-                return budget
+    def account(self, name: str) -> Account:
+        """The analyst's share of this account; for the owner, the account. An account of which the
+        analyst has no share, and a name without an account, are refused in the same words."""
+        for account in self.accounts():
+            if account.name == name:
+                return account
         raise UsageError(
-            f"corpus: found no corpus {corpus[:100]!r} of yours; FROM dphh_ledger() lists yours. "
+            f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
             "Nothing was spent"
         )
 
-    def table(self, macro: Macro, given: dict[str, str]) -> pa.Table:
+    def table_without_plan(self, macro: Macro, arguments: dict[str, str]) -> pa.Table:
         """The answer of a macro that neither prices nor runs a plan."""
-        check_known(given, macro.parameters, f"dphh_{macro.name}")
+        check_known(arguments, macro.parameters, f"dphh_{macro.name}")
         try:
             return answer_without_plan(
-                macro, given, self.book, self.budgets(), with_corpus_options=False
+                macro, arguments, self.book, self.accounts(), with_corpus_options=False
             )
         except UnknownRunError:
             raise UsageError(
-                f"run_id: found no release {given['run_id'][:100]!r} of yours; FROM "
+                f"run_id: found no release {arguments['run_id'][:100]!r} of yours; FROM "
                 "dphh_releases() lists yours"
             ) from None
 
-    def ledger_section(self, plan: Plan, budget: Account) -> Section:
-        """The part of a plan about the ledger: the share of the asking analyst's budget that the
-        run takes, and what is spent and left."""
+    def ledger_section(self, plan: Plan, account: Account) -> Section:
+        """The part of a plan about the ledger: how much of the cap of `account` the run takes, and
+        what is spent and left of it. `account`: an analyst's share, or the owner's account."""
         assert plan.corpus is not None
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
         lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
         if (takes := usage_line(outlook, "your budget")) is not None:
             lines.append(("this run", takes))
-        lines += [("yours", str(budget.cap)), ("spent", str(budget.spent))]
-        return ("ledger", [*lines, ("left", str(budget.left))])
+        lines += [("yours", str(account.cap)), ("spent", str(account.spent))]
+        return ("ledger", [*lines, ("left", str(account.left))])
 
     def answer_to_error(self, problem: BaseException, *, of_run: bool = False) -> Answer:
         """An error as an answer. An analyst may read errors about the request or the budget. All

@@ -44,18 +44,18 @@ from dphh.wording.options import check_required, did_you_mean
 
 log = logging.getLogger("dphh.gateway")
 
-#: The most bytes of a query string, and characters of a refusal.
+#: The most bytes of a query string, and the most characters of a refusal.
 LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
-#: The most requests of one analyst at the same time, and the most of that analyst's plans and runs
-#: that go on or wait.
+#: One analyst may have so many requests at one time, and so many plans and runs that go on or wait.
 MOST_REQUESTS = 8
-#: Clients ask for one file several times: for its size and for parts of it. So the bytes of answers
-#: are kept for some time: a release's for every such request, another answer's for its parts.
+#: How long answers are kept, and how many bytes of them, because clients ask for one file several
+#: times: for its size, then for its parts. A kept release answers every repetition of its request,
+#: another kept answer only a request for a part of it.
 KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
-#: Pricing reads no data: an absurd option takes longer, or a machine that is busy.
+#: Pricing is stopped after so many seconds. It reads no data, so only absurd options take longer.
 PRICING_SECONDS = 30.0
-#: After so many seconds a client that was told "later" may ask again.
+#: A client whose request is refused for now is told to repeat it after so many seconds.
 RETRY_SECONDS = 10
 _TOO_SLOW_REFUSAL = (
     "Pricing took too long, or its process ended. Ask again; if that is no help, give smaller "
@@ -105,7 +105,7 @@ class Gateway:
     def app(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/", _page),
+                Route("/", _home_page),
                 Route("/healthz", lambda _: PlainTextResponse("ok")),
                 Route("/v1/{path:path}", self),
             ]
@@ -160,7 +160,7 @@ class Gateway:
     async def _response(
         self, request: Request, analyst: str | None, path: str, form: str
     ) -> Response:
-        macro, given = _macro_and_arguments(request, path)
+        macro, arguments = _macro_and_arguments(request, path)
         key = (analyst, path, request.scope["query_string"], form)
         part = request.method == "GET" and "range" in request.headers
         kept = self._kept.get(key)
@@ -170,10 +170,10 @@ class Gateway:
         view = LedgerView(str(self._ledger.path), analyst)
         try:
             if macro.verb is None:
-                table = await asyncio.to_thread(view.table, macro, given)
+                table = await asyncio.to_thread(view.table_without_plan, macro, arguments)
                 answer = Answer(as_parquet(table))
             else:
-                order = await asyncio.to_thread(_order, view, macro, given)
+                order = await asyncio.to_thread(_order, view, macro, arguments)
                 answer = await _answer_if_connected(
                     request, self._task_of(order, pays=macro.spends)
                 )
@@ -217,9 +217,9 @@ class Gateway:
             return answer or Answer(refused=_RUN_CUT_SHORT_REFUSAL, status=503)
 
 
-def _log(answer: Answer, what: str, analyst: str | None) -> None:
+def _log(answer: Answer, requested: str, analyst: str | None) -> None:
     if answer.log is not None:
-        log.error("%s for %s: %s", what, analyst, answer.log)
+        log.error("%s for %s: %s", requested, analyst, answer.log)
 
 
 def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
@@ -260,12 +260,12 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
     return macro, dict(given)
 
 
-def _order(view: LedgerView, macro: Macro, given: dict[str, str]) -> Order:
+def _order(view: LedgerView, macro: Macro, arguments: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
-    corpus = required_corpus_name(given, macro.name)
-    view.budget(corpus)  # refused at once, and not after a run of the same analyst's
-    asked = {name: text for name, text in given.items() if name != "corpus"}
+    corpus = required_corpus_name(arguments, macro.name)
+    view.account(corpus)  # refuses now a corpus that a worker would refuse after the analyst's runs
+    asked = {name: text for name, text in arguments.items() if name != "corpus"}
     options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
     check_required(options, macro.verb.options, f"dphh_{macro.name}")
     ledger, listed = str(view.book.path), tuple(sorted(options.items()))
@@ -329,7 +329,7 @@ def _response_with(request: Request, body: bytes, status: int, form: str) -> Res
     return StreamingResponse(pieces(), status, headers)
 
 
-def _page(request: Request) -> Any:
+def _home_page(request: Request) -> Any:
     host = request.headers.get("host", "")
     if not re.fullmatch(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9a-f:]+\](:\d+)?", host):
         host = "localhost"

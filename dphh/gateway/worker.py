@@ -27,7 +27,7 @@ from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
 from dphh.gateway.ledger_view import Answer, LedgerView
 from dphh.ledger import Account, Request
-from dphh.ledger.places import of_files
+from dphh.ledger.places import corpus_of_files
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
 from dphh.report.plan_lines import price_sections
@@ -51,10 +51,10 @@ class Order:
 
 class Worker:
     """A process that answers orders, one at a time, and is started when it is needed.
-    `options`: those of `Plan.run` for a worker that runs plans; None for one that only prices."""
+    `run_options`: those of `Plan.run`; None for a worker that prices plans and runs none."""
 
-    def __init__(self, options: Mapping[str, Any] | None) -> None:
-        self._options = options
+    def __init__(self, run_options: Mapping[str, Any] | None) -> None:
+        self._run_options = run_options
         self._thread = ThreadPoolExecutor(1)  # sends orders, and waits for answers
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -64,10 +64,10 @@ class Worker:
         """The answer to an order; None if the process ended, or took more than `seconds` and was
         killed."""
         return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._ask, order, seconds
+            self._thread, self._send_and_wait, order, seconds
         )
 
-    def _ask(self, order: Order, seconds: float | None) -> Answer | None:
+    def _send_and_wait(self, order: Order, seconds: float | None) -> Answer | None:
         try:
             pipe = self._pipe_to_process()
             pipe.send(order)
@@ -92,7 +92,7 @@ class Worker:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(
-                target=_answer_orders, args=(theirs, self._options), daemon=True
+                target=_answer_orders, args=(theirs, self._run_options), daemon=True
             )
             self._process.start()
             theirs.close()
@@ -106,56 +106,60 @@ class Worker:
             process.join()
 
 
-def _answer_orders(pipe: Connection, options: Mapping[str, Any] | None) -> None:
+def _answer_orders(pipe: Connection, run_options: Mapping[str, Any] | None) -> None:
     os.umask(0o077)
-    if options is None:
+    if run_options is None:
         resource.setrlimit(resource.RLIMIT_AS, (_PRICING_MEMORY, _PRICING_MEMORY))
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        while received_signal() is None:  # else it was told to end
+        while received_signal() is None:  # a signal ends the worker
             order = pipe.recv()
             with stopping():
-                answer = _answer(order, options)
+                answer = _answer_unless_stopped(order, run_options)
             pipe.send(answer)
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process when its parent, the server, was killed: no run must go on unnoticed."""
-    while os.getppid() == parent:
+def _end_with_parent(parent_id: int) -> None:
+    """End this process when its parent, the server, has ended: no run must go on unnoticed."""
+    while os.getppid() == parent_id:
         time.sleep(0.5)
     signal.raise_signal(signal.SIGTERM)
     time.sleep(_CLEANUP_SECONDS)
     os._exit(1)
 
 
-def _answer(order: Order, options: Mapping[str, Any] | None) -> Answer | None:
+def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) -> Answer | None:
     view, runs = LedgerView(order.ledger, order.analyst), False
     try:
-        budget = view.budget(order.corpus)
-        plan = _plan(order, view, budget)
-        if runs := options is not None:
-            run_id = _earlier_run_on_remote_data(plan, view)
-            table = plan.run(ledger=view.book, run_id=run_id, **(options or {})).table
+        account = view.account(order.corpus)
+        plan = _plan(order, view, account)
+        if runs := run_options is not None:
+            assert plan.corpus is not None
+            last = view.book.last_like(Request.of(plan.price, plan.corpus))
+            # Whether data in a store have changed cannot be seen: the analyst gets the earlier run
+            # of the same request, and does not pay twice by accident.
+            run_id = None if last is None or last.files else last.run_id
+            table = plan.run(ledger=view.book, run_id=run_id, **(run_options or {})).table
         else:
-            of_ledger = view.ledger_section(plan, budget)
+            of_ledger = view.ledger_section(plan, account)
             table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
         return None if received_signal() is not None else view.answer_to_error(problem, of_run=runs)
 
 
-def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
+def _plan(order: Order, view: LedgerView, account: Account) -> Plan:
     verb, options = VERBS[order.verb], dict(order.options)
     if (by := options.get("by")) is not None:
-        if order.analyst is not None and by not in budget.groups:
+        if order.analyst is not None and by not in account.groups:
             # How a run by another column ends would reveal whether the corpus has that column.
             raise UsageError(
                 f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
-                f"{', '.join(budget.groups) or 'none'}. Nothing was spent"
+                f"{', '.join(account.groups) or 'none'}. Nothing was spent"
             )
-        options.setdefault("groups", budget.groups.get(by, ()))
-    corpus = of_files(budget.corpus)
+        options.setdefault("groups", account.groups.get(by, ()))
+    corpus = corpus_of_files(account.corpus)
     try:
         plan = verb_function(verb, view.book, may_read_files=False)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):
@@ -170,11 +174,3 @@ def _plan(order: Order, view: LedgerView, budget: Account) -> Plan:
             f"reveal it. Nothing was spent; {known.alternative}"
         )
     return plan
-
-
-def _earlier_run_on_remote_data(plan: Plan, view: LedgerView) -> str | None:
-    """The id of the earlier run of the same request, if its data are in a store: nothing shows
-    whether they have changed, and an analyst must not pay twice by accident. None otherwise."""
-    assert plan.corpus is not None
-    last = view.book.last_like(Request.of(plan.price, plan.corpus))
-    return None if last is None or last.files else last.run_id

@@ -23,9 +23,9 @@ from dphh.columns import checked_groups
 from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import local_path_to_write
-from dphh.ledger.budget import Booking, Cap, Kept, checked_budget, checked_cap, default_rule
+from dphh.ledger.budget import Booking, Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, checked_name
-from dphh.ledger.places import holds, label_of, of_files, places_of
+from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
@@ -39,8 +39,8 @@ class Accounts:
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        # The path is resolved once: after a change of folder it must not name another ledger, and
-        # SQLite names the journal after the real file.
+        # The path is resolved once: it must not name another ledger when the process changes its
+        # working folder, and SQLite names the journal after the real file.
         named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
 
@@ -59,7 +59,7 @@ class Accounts:
         corpus: Corpus,
         epsilon: float,
         delta: float,
-        kept: Kept | None = None,
+        kept: Rule | None = None,
         *,
         if_missing: bool = False,
         replace: bool = False,
@@ -75,7 +75,7 @@ class Accounts:
         Earlier runs on any of the corpus's files count as spent.
         """
         cap = checked_cap(epsilon, delta, kept)
-        _check_name(account)
+        _check_account_name(account)
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
         text = canonical_json(as_recorded(corpus))
@@ -87,12 +87,14 @@ class Accounts:
                     "VALUES (?, ?, ?, ?, ?)",
                     (account, text, cap.epsilon, cap.delta, cap.kept),
                 )
-                record_change(con, "cap", account, None, _cap_as_text(cap))
+                record_change(con, "cap", account, None, _cap_in_words(cap))
             elif replace:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-                record_change(
-                    con, "corpus", account, _corpus_as_text(there.corpus), _corpus_as_text(corpus)
+                was, now = (
+                    f"{label_of(each)}, {unit_and_columns(each.user)}"
+                    for each in (there.corpus, corpus)
                 )
+                record_change(con, "corpus", account, was, now)
             elif if_missing and canonical_json(as_recorded(there.corpus)) == text:
                 return there
             else:
@@ -105,7 +107,7 @@ class Accounts:
 
     @checked_call
     def set_cap(
-        self, account: str, epsilon: float, delta: float, kept: Kept | None = None
+        self, account: str, epsilon: float, delta: float, kept: Rule | None = None
     ) -> Account:
         """Change a cap; its rule stays, unless `kept` is given. A cap below what was spent is
         allowed, and refuses all further runs."""
@@ -118,7 +120,7 @@ class Accounts:
                 "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
                 (cap.epsilon, cap.delta, cap.kept, before.id),
             )
-            record_change(con, "cap", account, _cap_as_text(before.cap), _cap_as_text(cap))
+            record_change(con, "cap", account, _cap_in_words(before.cap), _cap_in_words(cap))
             return account_named(con, account)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
@@ -134,7 +136,9 @@ class Accounts:
                 )
             before = found.groups.get(column, ())
             if not values and not before:
-                raise UsageError(f"groups: none are declared for {column!r} in {account!r}")
+                raise UsageError(
+                    f"groups: {account!r} has no declared groups of {column!r} to withdraw"
+                )
             now = {name: said for name, said in (found.groups | {column: values}).items() if said}
             con.execute(
                 'UPDATE accounts SET "groups" = ? WHERE id = ?',
@@ -159,7 +163,7 @@ class Accounts:
         """The corpus of an account, as its owner described it. Runs on it are paid by the account.
 
         files: read only these of the account's files."""
-        return of_files(self.status(account).corpus, files)
+        return corpus_of_files(self.status(account).corpus, files)
 
     def absent(self) -> str | None:
         """A message if the ledger does not exist, else None."""
@@ -247,7 +251,7 @@ class Accounts:
             return [name for (name,) in con.execute("SELECT analyst FROM tokens ORDER BY 1")]
 
 
-# The functions below run inside the caller's transaction.
+# The functions below run inside the caller's transaction, on its connection.
 
 
 def account_names(con: sqlite3.Connection) -> list[str]:
@@ -293,13 +297,13 @@ def prices(
     )
 
 
-def share_of(con: sqlite3.Connection, whole: Account, analyst: str) -> Account | None:
+def share_of(con: sqlite3.Connection, account: Account, analyst: str) -> Account | None:
     """The analyst's share of an account, under the account's rule; None if there is none."""
     query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
-    for epsilon, delta in con.execute(query, (whole.id, analyst)):
-        cap = Cap(epsilon, delta, whole.cap.kept if delta > 0 else default_rule(delta))
-        own = prices(con, whole.id, analyst)
-        return replaced(whole, cap=cap, prices=own, analyst=analyst, whole=whole)
+    for epsilon, delta in con.execute(query, (account.id, analyst)):
+        cap = Cap(epsilon, delta, account.cap.kept if delta > 0 else default_rule(delta))
+        own = prices(con, account.id, analyst)
+        return replaced(account, cap=cap, prices=own, analyst=analyst, whole=account)
     return None
 
 
@@ -315,12 +319,12 @@ def record_change(
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (account, analyst, what, was, now, login_name(), today()),
+        (account, analyst, what, was, now, login_name(), start_of_today()),
     )
 
 
 def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
-    """Charge an account for the runs that were made on its files before it was added."""
+    """Charge an account for the runs that were booked on its files before it had them."""
     for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
         if holds(account.corpus, places_of(corpus_from_json(json.loads(text)))):
             con.execute(
@@ -329,7 +333,7 @@ def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
             )
 
 
-def today() -> float:
+def start_of_today() -> float:
     """The time at which the present day began. Hours and seconds are not recorded: a run's duration
     discloses how much data it read, and thus a user with very many rows."""
     return time.time() // SECONDS_PER_DAY * SECONDS_PER_DAY
@@ -343,19 +347,15 @@ def login_name() -> str:
     """The login name under which this process runs: a note, not a proof."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the login's number has no name, as often in a container
+    except (KeyError, OSError):  # the login has a number and no name, as often in a container
         return f"user {os.getuid()}"
 
 
-def _cap_as_text(cap: Cap) -> str:
+def _cap_in_words(cap: Cap) -> str:
     return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
 
 
-def _corpus_as_text(corpus: Corpus) -> str:
-    return f"{label_of(corpus)}, {unit_and_columns(corpus.user)}"
-
-
-def _check_name(name: str) -> None:
+def _check_account_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
         raise UsageError(
             f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "

@@ -30,7 +30,7 @@ from dphh.ledger.accounts import (
     day_of,
     login_name,
     share_of,
-    today,
+    start_of_today,
 )
 from dphh.ledger.budget import number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
@@ -53,8 +53,8 @@ from dphh.rows.user import unit_and_columns, user_option
 
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
-#: How many times one run may be begun. A failed attempt may disclose something about the data that
-#: no theorem covers (docs/threats.md).
+#: The most attempts of one run: that it fails may disclose something about the data that no theorem
+#: covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
 
@@ -81,7 +81,8 @@ class Ledger(Accounts):
         run_id: str | None = None,
         again: bool = False,
     ) -> Booked:
-        """Find the run of this request, or spend its whole price on every account that pays.
+        """Find the run of this request; if there is none, charge its whole price to every account
+        that pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
@@ -89,14 +90,14 @@ class Ledger(Accounts):
         """
         places = places_of(request.corpus)  # looked up before the ledger is locked
         with writing(self.path) as con:
-            found = None if again else self._find(con, request, files, run_id)
+            found = None if again else self._find_earlier_run(con, request, files, run_id)
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
                 paying = self._payers(con, request.corpus, places)
-                self._refuse(con, request, paying)
+                self._check_caps(con, request, paying)
                 run = run_id or uuid.uuid4().hex
-                booked = self._insert(con, run, request, setting, files, paying)
+                booked = self._insert_run(con, run, request, setting, files, paying)
         if not booked.settled:
             self.booked_here.add(booked.run_id)
         return booked
@@ -104,7 +105,7 @@ class Ledger(Accounts):
     def last_like(self, request: Request) -> Entry | None:
         """The last run of an equal request by the same caller."""
         with reading(self.path) as con:
-            found = self._last_like(con, request)
+            found = self._last_equal_run(con, request)
             return None if found is None else self._entry(con, found)
 
     def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
@@ -112,9 +113,9 @@ class Ledger(Accounts):
         if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
-            found = None if run_id is None else self._find(con, request, None, run_id)
+            found = None if run_id is None else self._find_earlier_run(con, request, None, run_id)
             if found is None:
-                self._refuse(con, request, self._payers(con, request.corpus, places))
+                self._check_caps(con, request, self._payers(con, request.corpus, places))
                 return None
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
@@ -126,7 +127,7 @@ class Ledger(Accounts):
             paying, refused = [], None
             try:
                 paying = self._payers(con, request.corpus, places)
-                self._refuse(con, request, paying)
+                self._check_caps(con, request, paying)
             except BudgetRefused as problem:
                 refused = str(problem)
             if self.analyst is not None:  # an analyst may know only their own share
@@ -153,12 +154,12 @@ class Ledger(Accounts):
     def level(self, run: Booked, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            return _stored_rows(con, _sequence_of_unfinished(con, run), step)
+            return _stored_rows(con, _number_of_unfinished_run(con, run), step)
 
     def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
         """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
-            number = _sequence_of_unfinished(con, run)
+            number = _number_of_unfinished_run(con, run)
             if (stored := _stored_rows(con, number, step)) is not None:
                 return stored
             _store(con, number, step, data)
@@ -171,12 +172,12 @@ class Ledger(Accounts):
             found = _row_of_run(con, run.run_id)
             if found is not None and found["state"] == "settled":
                 return _stored_release(con, found)
-            number = _sequence_of_unfinished(con, run)
+            number = _number_of_unfinished_run(con, run)
             # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
                 "setting = NULL WHERE sequence = ?",
-                (today(), canonical_json(manifest), number),
+                (start_of_today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
             _store(con, number, RELEASE_STEP, parquet)
@@ -189,7 +190,7 @@ class Ledger(Accounts):
             con.execute(
                 "UPDATE runs SET state = 'failed', changed = ? "
                 "WHERE run_id = ? AND state = 'running'",
-                (today(), run.run_id),
+                (start_of_today(), run.run_id),
             )
 
     def release(self, run_id: str) -> StoredRelease:
@@ -222,12 +223,12 @@ class Ledger(Accounts):
         )
         export_table(columns, listed, local_path_to_write("export", path))
 
-    def _find(
+    def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
     ) -> sqlite3.Row | None:
         """The run with this id; without an id, the last run of an equal request on equal files."""
         if run_id is None:
-            found = self._last_like(con, request) if files else None
+            found = self._last_equal_run(con, request) if files else None
             return found if found is not None and found["files"] == files else None
         found = _row_of_run(con, run_id)
         if found is None:
@@ -239,7 +240,7 @@ class Ledger(Accounts):
             )
         return found
 
-    def _last_like(self, con: sqlite3.Connection, request: Request) -> sqlite3.Row | None:
+    def _last_equal_run(self, con: sqlite3.Connection, request: Request) -> sqlite3.Row | None:
         """The last run of an equal request. Earlier runs are not compared: `files` has few bits,
         which would soon be equal by chance among many earlier states of the data."""
         query = """
@@ -266,22 +267,22 @@ class Ledger(Accounts):
         others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
         return [*named, *others]
 
-    def _refuse(self, con: sqlite3.Connection, request: Request, paying: Sequence[Account]) -> None:
-        """Refuse a run that an account's cap does not allow, or for an analyst the share that the
-        account gave. Every account that pays is checked."""
+    def _check_caps(self, con: sqlite3.Connection, request: Request, payers: list[Account]) -> None:
+        """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
+        allow."""
         shares: list[Account | None] = []
         if self.analyst is not None:
-            shares = [share_of(con, each, self.analyst) for each in paying]
+            shares = [share_of(con, each, self.analyst) for each in payers]
             if shares[0] is None:  # the share of the account that the request names
                 raise BudgetRefused(
-                    f"Refused: {self.analyst} has no share of {paying[0].label}. Nothing was "
+                    f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
                 )
-        for each in [*filter(None, shares), *paying]:
+        for each in [*filter(None, shares), *payers]:
             same_user = each.user == request.corpus.user
             if same_user and each.allows(request.price):
                 continue
-            if self.analyst is not None and each in paying[1:]:
+            if self.analyst is not None and each in payers[1:]:
                 # An analyst must not learn of other accounts, nor what they have spent.
                 raise BudgetRefused(
                     "Refused: another corpus of the ledger has rows in the same files, and does "
@@ -296,7 +297,7 @@ class Ledger(Accounts):
                 )
             raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
 
-    def _insert(
+    def _insert_run(
         self,
         con: sqlite3.Connection,
         run_id: str,
@@ -305,7 +306,7 @@ class Ledger(Accounts):
         files: str | None,
         paying: Sequence[Account],
     ) -> Booked:
-        day, key = today(), os.urandom(32)
+        day, key = start_of_today(), os.urandom(32)
         row = {
             "run_id": run_id,
             "digest": request.digest,
@@ -331,17 +332,17 @@ class Ledger(Accounts):
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in paying))
         return Booked(run_id, tuple(each.name for each in paying), new=True, key=key)
 
-    def _entry(self, con: sqlite3.Connection, found: sqlite3.Row) -> Entry:
-        kept = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
+    def _entry(self, con: sqlite3.Connection, run: sqlite3.Row) -> Entry:
+        unchanged = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
         return Entry(
-            **{name: found[name] for name in kept},
-            accounts=_payer_names(con, found["sequence"], self.analyst),
-            corpus=corpus_from_json(json.loads(found["source"])),
-            parameters=json.loads(found["parameters"]),
-            events=events_from_json(json.loads(found["events"])),
-            when=day_of(found["recorded"]),
-            changed=day_of(found["changed"]),
-            files=found["files"] or "",
+            **{name: run[name] for name in unchanged},
+            accounts=_payer_names(con, run["sequence"], self.analyst),
+            corpus=corpus_from_json(json.loads(run["source"])),
+            parameters=json.loads(run["parameters"]),
+            events=events_from_json(json.loads(run["events"])),
+            when=day_of(run["recorded"]),
+            changed=day_of(run["changed"]),
+            files=run["files"] or "",
         )
 
 
@@ -377,9 +378,9 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
 
-def _sequence_of_unfinished(con: sqlite3.Connection, run: Booked) -> int:
-    """The sequence number of a run that is going on. The key tells it from a run with the same id
-    in a ledger that was put in this one's place meanwhile."""
+def _number_of_unfinished_run(con: sqlite3.Connection, run: Booked) -> int:
+    """The sequence number of a run that has not settled. By its key it is told from a run with the
+    same id in a ledger that was put in this one's place."""
     query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
     if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
         raise UnknownRunError(

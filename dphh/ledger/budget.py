@@ -32,18 +32,15 @@ from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.wording.options import check_choice
 
 #: The rule of a cap: how the costs of several runs are added up.
-Kept = Literal["divergence", "sums"]
-RULES: tuple[Kept, ...] = get_args(Kept)
+Rule = Literal["divergence", "sums"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
-#: How many further runs may fit under a cap is counted up to this number.
+#: The most further runs that are counted when a price is compared with what is left of a cap.
 MOST_COUNTED_RUNS = 10_000
-#: The share of a cap's delta that thresholds may use; the rest is for noise. It equals the share
-#: for new items in one run, so that k runs of (epsilon, delta) / k fit a cap of (epsilon, delta).
-THRESHOLDS_SHARE = NEW_ITEMS_SHARE
-#: The relative amount, for rounding errors, by which a run's events may exceed the claimed delta.
+#: The relative amount by which the events of a run may exceed its claimed delta: rounding errors.
 _CLAIM_TOLERANCE = 1e-9
 #: A bound on the relative rounding error of a few logarithms, products and sums.
-_ROUNDINGS = 2.0**-44
+_ROUNDING_ERROR = 2.0**-44
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Budget:
 class Cap(Budget):
     """The (epsilon, delta) that an owner allows, and the rule that adds up runs' costs under it."""
 
-    kept: Kept
+    kept: Rule
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon, delta)
 
 
-def checked_cap(epsilon: float, delta: float, kept: Kept | None = None) -> Cap:
+def checked_cap(epsilon: float, delta: float, kept: Rule | None = None) -> Cap:
     """Check a cap and its rule. Without a rule it is "divergence", and at delta 0 "sums"."""
     budget = checked_budget(epsilon, delta)
     kept = kept or default_rule(budget.delta)
@@ -113,7 +110,7 @@ def checked_cap(epsilon: float, delta: float, kept: Kept | None = None) -> Cap:
     return Cap(budget.epsilon, budget.delta, kept)
 
 
-def default_rule(delta: float) -> Kept:
+def default_rule(delta: float) -> Rule:
     return "divergence" if delta > 0 else "sums"
 
 
@@ -137,7 +134,8 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together stay within the cap."""
     most = allowed(cap)
-    if amounts_of(prices, most.order).within(most):
+    used = amounts_of(prices, most.order)
+    if used.loss <= most.loss and used.delta <= most.delta:
         return True
     if len(prices) > 1:
         return False
@@ -147,8 +145,8 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 
 
 def share_used(prices: Sequence[Booking], cap: Cap) -> float:
-    """The share of a cap that these runs use: of its two amounts, the one of which more is used. At
-    most 1 if the runs fit, at least 1 if they do not."""
+    """The larger of the shares of a cap's two amounts that these runs use. At most 1 if the runs
+    fit, at least 1 if they do not."""
     most = allowed(cap)
     took = amounts_of(prices, most.order)
     share = max(_ratio(took.loss, most.loss), _ratio(took.delta, most.delta))
@@ -156,7 +154,7 @@ def share_used(prices: Sequence[Booking], cap: Cap) -> float:
 
 
 def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """How many more runs of this price fit, by doubling and bisection: if some fit, fewer do."""
+    """How many more runs of this price fit, by doubling and bisection: if k runs fit, k - 1 fit."""
     if not fits([*prices, price], cap):
         return 0
     low, high = 1, 2
@@ -188,18 +186,21 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
     most = allowed(cap)
-    rest = amounts_of(prices, most.order).left_of(most)
+    used = amounts_of(prices, most.order)
+    loss_left = max(most.loss - used.loss, Fraction(0))
+    delta_left = max(most.delta - used.delta, Fraction(0))
     share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE * (1 + _CLAIM_TOLERANCE))
     if delta is None:
-        delta = _rounded_down(rest.delta / share)
-    if share * _as_fraction(delta) > rest.delta:
+        delta = _float_at_most(delta_left / share)
+    if share * _as_fraction(delta) > delta_left:
         return Budget(0.0, delta)
     if most.order is None:
-        epsilon = _rounded_down(rest.loss)
-    elif delta == 0 or rest.loss == 0:
+        epsilon = _float_at_most(loss_left)
+    elif delta == 0 or loss_left == 0:
         epsilon = 0.0
     else:
-        epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, rest.sigma)
+        sigma = math.sqrt(most.order / 2 / loss_left)
+        epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, sigma)
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
@@ -232,7 +233,7 @@ def _as_fraction(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _rounded_down(number: Fraction | float) -> float:
+def _float_at_most(number: Fraction | float) -> float:
     near = float(number)
     return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
 
@@ -248,20 +249,6 @@ class Amounts:
     #: Under "divergence" the sum of the thresholds' deltas; under "sums" that of the runs' deltas.
     delta: Fraction
 
-    def within(self, most: Amounts) -> bool:
-        return self.loss <= most.loss and self.delta <= most.delta
-
-    def left_of(self, most: Amounts) -> Amounts:
-        """What is left of the allowed amounts `most` when these amounts are used."""
-        loss, delta = most.loss - self.loss, most.delta - self.delta
-        return Amounts(self.order, max(loss, Fraction(0)), max(delta, Fraction(0)))
-
-    @property
-    def sigma(self) -> float:
-        """The sigma of one Gaussian release whose divergence is exactly this loss."""
-        assert self.order is not None
-        return math.sqrt(self.order / 2 / self.loss) if self.loss > 0 else math.inf
-
 
 @lru_cache(maxsize=64)
 def allowed(cap: Cap) -> Amounts:
@@ -272,24 +259,26 @@ def allowed(cap: Cap) -> Amounts:
     """
     if cap.kept == "sums":
         return Amounts(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
-    for_thresholds = THRESHOLDS_SHARE * cap.delta
+    # Thresholds have the same share of delta as in one run, so that k runs of (epsilon, delta) / k
+    # fit a cap of (epsilon, delta).
+    for_thresholds = NEW_ITEMS_SHARE * cap.delta
     rest = cap.delta - for_thresholds
     if rest < 1e-290:
         return Amounts(2.0, 0.0, Fraction(cap.delta))
 
-    def divergence(order: float) -> float:
+    def allowed_divergence(order: float) -> float:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
         return cap.epsilon + gained / (order - 1)
 
     from scipy.optimize import minimize_scalar  # SciPy is slow to import, and only caps need it
 
     best = minimize_scalar(
-        lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
+        lambda x: -allowed_divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
     )
-    # A cap's order must not depend on the last digits of a search.
+    # The order is rounded: it must not depend on the last digits of a search.
     order = 1 + 2 ** (round(8 * best.x) / 8)
-    slack = _ROUNDINGS * (cap.epsilon + (1 + abs(math.log(rest))) / (order - 1))
-    return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))
+    slack = _ROUNDING_ERROR * (cap.epsilon + (1 + abs(math.log(rest))) / (order - 1))
+    return Amounts(order, max(allowed_divergence(order) - slack, 0.0), Fraction(for_thresholds))
 
 
 def amounts_of(prices: Sequence[Booking], order: float | None) -> Amounts:
@@ -303,18 +292,18 @@ def amounts_of(prices: Sequence[Booking], order: float | None) -> Amounts:
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response_epsilon is not None:
-            divergences.append(_divergence_of_response(cost.response_epsilon, order))
+            divergences.append(_divergence_of_randomised_response(cost.response_epsilon, order))
         if cost.one_direction_epsilon is not None:
             divergences.append(cost.one_direction_epsilon)
         if cost.delta is not None:
             delta += Fraction(cost.delta)
-    return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
+    return Amounts(order, math.fsum(divergences) * (1 + _ROUNDING_ERROR), delta)
 
 
-def _divergence_of_response(epsilon: float, order: float) -> float:
+def _divergence_of_randomised_response(epsilon: float, order: float) -> float:
     """The Renyi divergence of randomised response at this order, rounded up: its privacy loss is
     epsilon or, less often, -epsilon."""
     log_p = -math.log1p(math.exp(-epsilon))
     more, less = (order - 1) * epsilon, -order * epsilon
     log_mean = log_p + more + math.log1p(math.exp(less - more))
-    return min(epsilon, (log_mean + _ROUNDINGS * (1 + more)) / (order - 1))
+    return min(epsilon, (log_mean + _ROUNDING_ERROR * (1 + more)) / (order - 1))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from dphh.corpus import Corpus, replace_corpus
@@ -42,9 +43,9 @@ def places_of(corpus: Corpus) -> frozenset[str]:
     its patterns and addresses, because a folder may be empty now, and a store is not listed."""
     if corpus.kind != "path":
         return frozenset()
-    real = cache(os.path.realpath)
+    resolve_links = cache(os.path.realpath)
     files = {file for place in corpus.where for file in files_named(place)}
-    ways = {way for file in files for way in _paths_to(file, real)}
+    ways = {way for file in files for way in _paths_to(file, resolve_links)}
     return frozenset(ways | {_resolved(place) for place in corpus.where})
 
 
@@ -53,35 +54,37 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     if account_corpus.kind != "path":
         return False
     owned = [_resolved(place).split("/") for place in account_corpus.where]
-    for place in places:
+    for own, place in product(owned, places):
         parts = place.split("/")
         # A store is not listed, so the account also holds the addresses above its own.
-        if any(
-            _contains(own, parts) or (is_remote(place) and _contains(parts, own)) for own in owned
-        ):
+        if _is_or_holds(own, parts) or (is_remote(place) and _is_or_holds(parts, own)):
             return True
     return False
 
 
-def of_files(own: Corpus, files: str | Path | Sequence[str | Path] = ()) -> Corpus:
-    """An account's corpus as its owner described it; of its `files`, if named, these alone."""
-    if own.kind != "path":
+def corpus_of_files(
+    account_corpus: Corpus, files: str | Path | Sequence[str | Path] = ()
+) -> Corpus:
+    """An account's corpus as its owner described it; if `files` are given, of these files alone."""
+    if account_corpus.kind != "path":
+        account = account_corpus.account
         raise UsageError(
-            f"corpus: the account {own.account!r} is for a table in memory ({label_of(own)}); pass "
-            f"that table with account={own.account!r}"
+            f"corpus: the account {account!r} is for a table in memory "
+            f"({label_of(account_corpus)}); pass that table with account={account!r}"
         )
     where = tuple(map(absolute_place, [files] if isinstance(files, (str, Path)) else files))
     for file in where:
-        if not holds(own, places_of(chosen := replace_corpus(own, where=(file,)))):
-            raise wrong_account_error(own, chosen)
-    return replace_corpus(own, where=where or own.where)
+        chosen = replace_corpus(account_corpus, where=(file,))
+        if not holds(account_corpus, places_of(chosen)):
+            raise wrong_account_error(account_corpus, chosen)
+    return replace_corpus(account_corpus, where=where or account_corpus.where)
 
 
-def wrong_account_error(own: Corpus, asked: Corpus) -> UsageError:
+def wrong_account_error(account_corpus: Corpus, asked: Corpus) -> UsageError:
     return UsageError(
-        f"account: {own.account!r} is for {label_of(own)}, not for {label_of(asked)}. Nothing was "
-        "spent. Leave account out, or let its owner say where its data are now (`dphh ledger add "
-        "NAME CORPUS ... --replace`)"
+        f"account: {account_corpus.account!r} is for {label_of(account_corpus)}, not for "
+        f"{label_of(asked)}. Nothing was spent. Leave account out, or let its owner say where its "
+        "data are now (`dphh ledger add NAME CORPUS ... --replace`)"
     )
 
 
@@ -102,14 +105,14 @@ def files_state(corpus: Corpus) -> str:
     return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]
 
 
-def _paths_to(file: str, real: Callable[[str], str]) -> Iterator[str]:
+def _paths_to(file: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
     """The path with links resolved in all of it; and, for each folder on it, with links resolved up
     to there: a link that lies in an account's folder is the account's, wherever it leads."""
-    yield real(file)
+    yield resolve_links(file)
     parts = file.split("/")
     for end in range(2, len(parts)):
         if ".." not in parts[end:]:
-            yield os.path.join(real("/".join(parts[:end])), *parts[end:])
+            yield os.path.join(resolve_links("/".join(parts[:end])), *parts[end:])
 
 
 def _resolved(place: str) -> str:
@@ -123,11 +126,12 @@ def _resolved(place: str) -> str:
     return os.path.join(os.path.realpath(folder), place[len(folder) :].lstrip("/"))
 
 
-def _contains(own: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a path is `own` or lies in it. Both are split at "/"; `own` may have wildcards."""
-    for at, part in enumerate(own):
+def _is_or_holds(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a path matches the pattern, or lies in what matches it. Both are split at "/"."""
+    for at, part in enumerate(pattern):
         if part == "**":
-            return any(_contains(own[at + 1 :], parts[deep:]) for deep in range(at, len(parts) + 1))
-        if at == len(parts) or not (part == parts[at] or fnmatchcase(parts[at], part)):
+            deeper = range(at, len(path) + 1)
+            return any(_is_or_holds(pattern[at + 1 :], path[deep:]) for deep in deeper)
+        if at == len(path) or not (part == path[at] or fnmatchcase(path[at], part)):
             return False
     return True

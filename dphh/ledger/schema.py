@@ -20,7 +20,7 @@ from dphh.files.paths import dphh_folder
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
-TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
+LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 
 TABLES = """
 CREATE TABLE accounts (
@@ -89,7 +89,7 @@ CREATE TABLE history (                  -- what owners changed
 );
 """
 
-#: A commit ends when the disk has the data, and a folder that does not list the journal any more.
+#: A commit waits until the disk has both the data and the removal of the journal from its folder.
 SYNCHRONOUS = "EXTRA"
 
 # One call at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
@@ -124,16 +124,16 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         _explain_errors(path, "read"),
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        closing(_connect(path) if exists(path) else _empty()) as file,
+        closing(_connect(path) if exists(path) else _empty_ledger()) as file,
     ):
-        con = file if _has_tables(file, path) else _empty()
+        con = file if _has_tables(file, path) else _empty_ledger()
         con.execute("PRAGMA query_only = ON")
         con.execute("BEGIN")
         yield con
         con.execute("ROLLBACK")
 
 
-def _empty() -> sqlite3.Connection:
+def _empty_ledger() -> sqlite3.Connection:
     """A ledger without accounts and runs, in memory."""
     con = sqlite3.connect(":memory:", isolation_level=None)
     con.row_factory = sqlite3.Row
@@ -151,11 +151,15 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
     ledger if there is none."""
     with one_call_at_a_time, _explain_errors(path, "write"):
-        _create(path)
+        # No other login may read the ledger. SQLite gives its journal the same mode.
+        for folder in reversed(path.parents):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
         with closing(_connect(path)) as con:
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
-            con.execute("PRAGMA secure_delete = ON")  # overwrites a settled run's key
+            con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
             try:
                 if not _has_tables(con, path):
@@ -170,18 +174,10 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect(path: Path) -> sqlite3.Connection:
     con = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None
     )
     con.row_factory = sqlite3.Row
     return con
-
-
-def _create(path: Path) -> None:
-    """Create the file and its folders for this user only. SQLite gives journals the same mode."""
-    for folder in reversed(path.parents):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    if not path.exists():
-        path.touch(mode=0o600)
 
 
 def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
@@ -206,13 +202,13 @@ def _create_tables(con: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _explain_errors(path: Path, what: str) -> Iterator[None]:
+def _explain_errors(path: Path, task: str) -> Iterator[None]:
     """Replace errors of SQLite and the system by LedgerErrors that say what to do."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
-            f"Could not {what} the ledger {path}: {error}. Nothing of this request was recorded. "
+            f"Could not {task} the ledger {path}: {error}. Nothing of this request was recorded. "
             "See that it is a ledger, that its disk has space, that this user may read and write "
             "it and its folder, and that no process holds it locked; or name another file with "
             "--ledger or DPHH_LEDGER. If the ledger is damaged, restore a backup: a new ledger "

@@ -48,7 +48,7 @@ class Account:
 
     @cached_property
     def used(self) -> float:
-        """The share of the cap that is used, of its scarcer amount."""
+        """The larger of the shares of the cap's two amounts that are used."""
         return budget.share_used(self.prices, self.cap)
 
     @cached_property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dphh.errors import UsageError
 
 if TYPE_CHECKING:
-    import duckdb  # a corpus without a condition waits for no engine
+    import duckdb  # not at run time: a corpus without a condition needs no DuckDB
 
 LONGEST_CONDITION = 10_000  # characters
 _ALLOWED_EXPRESSIONS = {
@@ -27,7 +27,8 @@ _ALLOWED_OPERATORS = {
     "ARRAY_EXTRACT", "ARRAY_SLICE", "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE",
     "OPERATOR_IS_NOT_NULL", "OPERATOR_IS_NULL", "OPERATOR_NOT",
 }  # fmt: skip
-_ALLOWED_FUNCTION_NAMES = """
+#: Functions whose value depends on their arguments alone, separated by white space.
+_ALLOWED_FUNCTIONS = """
     + - * / // % ~~ !~~ ~~* !~~* ~~~ ^@ || abs ceil ceiling floor round sign trunc
     contains ends_with left length len lower lcase ltrim nullif ifnull prefix regexp_extract
     regexp_full_match regexp_matches right rtrim split_part starts_with strip_accents
@@ -37,8 +38,6 @@ _ALLOWED_FUNCTION_NAMES = """
     to_days to_hours to_minutes to_months to_seconds to_weeks to_years week weekday year
     list_contains list_has list_has_all list_has_any list_value list_position
 """
-#: Functions whose value depends on their arguments alone.
-_ALLOWED_FUNCTIONS = frozenset(_ALLOWED_FUNCTION_NAMES.split())
 #: The fields that DuckDB's parsed `SELECT 1 FROM corpus WHERE ...` may have set.
 _ALLOWED_FIELDS_OF_SELECT = {
     "type", "select_list", "cte_map", "aggregate_handling", "where_clause", "from_table",
@@ -105,8 +104,8 @@ def checked_condition(where: str) -> Condition:
 
 
 def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
-    asked = "SELECT json_serialize_sql($1::VARCHAR)"
-    parsed = json.loads(_query_one_text(con, asked, f"SELECT 1 FROM corpus WHERE {where}"))
+    serialize = "SELECT json_serialize_sql($1::VARCHAR)"
+    parsed = json.loads(_query_one_text(con, serialize, f"SELECT 1 FROM corpus WHERE {where}"))
     if parsed.get("error"):
         said = parsed.get("error_message", "it cannot be parsed")
         raise UsageError(f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"")
@@ -120,16 +119,16 @@ def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[s
     for each in _all_nodes(tree):
         if (what := _forbidden_part(each)) is not None:
             raise _condition_error(what)
-    deserialized = "SELECT json_deserialize_sql($1::VARCHAR)"
-    written = _query_one_text(con, deserialized, json.dumps(parsed))
+    deserialize = "SELECT json_deserialize_sql($1::VARCHAR)"
+    written = _query_one_text(con, deserialize, json.dumps(parsed))
     return tree, written.partition(" WHERE ")[2]
 
 
-def _query_one_text(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
+def _query_one_text(con: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
     import duckdb
 
     try:
-        ((found,),) = con.execute(asked, [text]).fetchall()
+        ((found,),) = con.execute(query, [parameter]).fetchall()
     except duckdb.Error as problem:
         raise UsageError(f"where: {type(problem).__name__}; give one condition in SQL") from None
     return str(found)
@@ -143,7 +142,7 @@ def _condition_error(what: str) -> UsageError:
 
 
 def _forbidden_part(node: dict[str, Any]) -> str | None:
-    """The name of a parsed node's operation if conditions must not contain it, else None."""
+    """None if conditions may contain this node of a parsed condition, else the node's name."""
     kind = str(node["class"])
     if kind == "COLUMN_REF":
         names = node["column_names"]
@@ -153,7 +152,7 @@ def _forbidden_part(node: dict[str, Any]) -> str | None:
         more = ("filter", "distinct", "export_state")
         ordered = (node.get("order_bys") or {}).get("orders")
         if (
-            name.lower() in _ALLOWED_FUNCTIONS
+            name.lower() in _ALLOWED_FUNCTIONS.split()
             and plain
             and not ordered
             and not any(map(node.get, more))
@@ -180,24 +179,26 @@ def _columns_in(tree: dict[str, Any]) -> list[str]:
     return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
 
 
-def check_types(where: str, types: Mapping[str, str]) -> None:
+def check_types(where: str, column_types: Mapping[str, str]) -> None:
     """Check before a run pays that a condition is boolean for columns of these types and that its
     constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
 
     asked = checked_condition(where)
     names = {column: column.replace('"', '""') for column in asked.columns}
-    nulls = ", ".join(f'CAST(NULL AS {types[each]}) AS "{name}"' for each, name in names.items())
+    nulls = ", ".join(
+        f'CAST(NULL AS {column_types[each]}) AS "{name}"' for each, name in names.items()
+    )
     plain = asked.sql.removeprefix("try")  # try() would hide a constant that does not fit
     try:
         with duckdb.connect() as con:
-            con.execute("PRAGMA disable_optimizer")  # which skips comparisons with a known NULL
+            con.execute("PRAGMA disable_optimizer")  # it would skip comparisons with NULL
             con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
             asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
             ((kind, _),) = con.execute(asking).fetchall()
     except duckdb.Error as problem:
         said = str(problem).partition("\n")[0]
-        if any("ENUM" in types[column] for column in asked.columns):  # an ENUM's values are data
+        if any("ENUM" in column_types[column] for column in asked.columns):  # its values are data
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":

@@ -36,7 +36,7 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
-# Messages of engines' errors.
+# Messages of errors that every engine raises in the same words.
 TOKEN_TOO_LONG_MESSAGE = (
     "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
     "too_long='truncate' or 'drop'"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dphh.errors import UsageError
 
-#: A privacy statement about a frame, a relation or a view holds on this condition on its rows.
-CONDITION_ON_ROWS = "each row was made from rows of its own user"
+#: The promise about a frame, a relation or a view holds only on this condition.
+PROMISE_CONDITION = "each row was made from rows of its own user"
 #: For a user column of a type whose equal values may have two spellings, such as 0.0 and -0.0.
 USER_TYPE_MESSAGE = (
     "{option}: column {column} is {kind}; cast it to text or to an integer in a view, so that "

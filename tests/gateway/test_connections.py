@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from dphh.gateway.connections import MOST_WAITING, REQUEST_SECONDS
+from dphh.gateway.connections import MOST_INCOMPLETE_REQUESTS, SECONDS_TO_SEND_REQUEST
 from dphh.gateway.server import LONGEST_QUERY, LONGEST_REFUSAL
 from tests.gateway.conftest import until
 
@@ -27,7 +27,7 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def test_200_slow_connections_stop_nobody_and_are_closed(own):
-    own.serve(time="connections REQUEST_SECONDS 2")
+    own.serve(time="connections SECONDS_TO_SEND_REQUEST 2")
     with ExitStack() as opened:
         slow = [
             opened.enter_context(
@@ -45,9 +45,9 @@ def test_200_slow_connections_stop_nobody_and_are_closed(own):
 def test_more_who_wait_than_are_allowed_close_the_oldest(place):
     with ExitStack() as opened:
         first = opened.enter_context(place.open("G"))
-        for _ in range(MOST_WAITING + 5):
+        for _ in range(MOST_INCOMPLETE_REQUESTS + 5):
             opened.enter_context(place.open("G"))
-        until(lambda: is_closed(first), REQUEST_SECONDS / 2)
+        until(lambda: is_closed(first), SECONDS_TO_SEND_REQUEST / 2)
         assert place.ask("ledger").status == 200
 
 

@@ -40,7 +40,8 @@ def test_a_near_miss_of_the_sums(book, reviews, cap, first, second, fits):
 def test_a_near_miss_of_the_divergence(book, reviews, times, fits):
     """Ten Gaussian runs fit whose epsilons add up to far more than the cap's."""
     book.add("reviews", reviews, 1.0, 1e-6)
-    sigma = math.sqrt(10) * allowed(Cap(1.0, 1e-6, "divergence")).sigma
+    most = allowed(Cap(1.0, 1e-6, "divergence"))
+    sigma = math.sqrt(10 * most.order / 2 / most.loss)
     claim = gaussian_epsilon(1e-7, sigma * 0.9)
     assert 10 * claim > 1.5
     for run in range(9):

@@ -83,7 +83,7 @@ def test_a_full_disk_loses_nothing(book, reviews, monkeypatch):
 
 def test_a_lock_held_too_long(book, reviews, monkeypatch):
     ask(book, "a", reviews)
-    monkeypatch.setattr(ledger_schema, "TIMEOUT", 0.1)
+    monkeypatch.setattr(ledger_schema, "LOCK_TIMEOUT_SECONDS", 0.1)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="locked"):

@@ -11,7 +11,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from dphh import items, ngrams
-from dphh.ledger.budget import Booking, Cap, Kept, allowed, amounts_of, checked_booking, fits, left
+from dphh.ledger.budget import Booking, Cap, Rule, allowed, amounts_of, checked_booking, fits, left
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from tests.ledger.asked import items_price
@@ -114,7 +114,7 @@ def of_its_own(epsilon: float, delta: float) -> Booking:
     return checked_booking([], epsilon, delta)
 
 
-KINDS: list[tuple[Callable[[float, float], Booking], Kept]] = [
+KINDS: list[tuple[Callable[[float, float], Booking], Rule]] = [
     (like_items, "divergence"),
     (as_published, "divergence"),
     (of_its_own, "sums"),
@@ -184,4 +184,4 @@ def test_what_is_allowed_leaves_the_caps_delta(epsilon, delta):
         assert lost + (1 - lost) * left_over <= delta
     if epsilon > 0:  # and is most of what noise there is: the Gaussian's own curve allows
         alone = gaussian_sigma(epsilon, delta - float(most.delta))
-        assert 0.85 < (alone / most.sigma) ** 2 < 1
+        assert 0.85 < alone**2 * 2 * most.loss / most.order < 1

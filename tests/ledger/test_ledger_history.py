@@ -82,7 +82,7 @@ def test_groups_are_declared_per_account_and_column(book, reviews):
     assert book.status("reviews").groups == {"country": ("DE", "FR"), "device": ("phone",)}
     with pytest.raises(UsageError, match="identifies the users of 'reviews'"):
         book.declare_groups("reviews", "author", ["a"])
-    with pytest.raises(UsageError, match="groups: none are declared"):
+    with pytest.raises(UsageError, match="has no declared groups of"):
         book.declare_groups("reviews", "body", ())
     with pytest.raises(UsageError, match="no account"):
         book.declare_groups("typo", "country", ["DE"])

@@ -25,7 +25,9 @@ from dphh.privacy.events import Event, GaussianEvent
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 CORPUS = Corpus("/data/reviews.parquet", user="author", text="body")
 CAP = Cap(0.25, 1e-9, "divergence")
-QUIET = [GaussianEvent(math.sqrt(6.5) * allowed(CAP).sigma)]  # six of these fit, not seven
+ALLOWED = allowed(CAP)
+#: Six of these fit, not seven.
+QUIET = [GaussianEvent(math.sqrt(6.5 * ALLOWED.order / 2 / ALLOWED.loss))]
 
 #: Children have done their imports when they begin, so that they really ask at once. They use
 #: nothing that has threads.
@@ -175,7 +177,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
 
 def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
     """Wait with part of this step's transaction in the file."""
-    book, store, insert = Ledger(path), ledger_book._store, Ledger._insert
+    book, store, insert = Ledger(path), ledger_book._store, Ledger._insert_run
 
     def half_stored(*given: Any) -> None:
         store(*given)
@@ -189,7 +191,7 @@ def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
 
     run = book.book(asked("a"), {}, files="f1", run_id="a")
     book.keep_level(run, "level 0", b"kept")
-    Ledger._insert = half_inserted
+    Ledger._insert_run = half_inserted
     ledger_book._store = half_stored
     if step == "book":
         book.book(asked("b"), {}, files="f1", run_id="b")

@@ -13,7 +13,12 @@ import duckdb
 import pytest
 
 import dphh
-from dphh.files.private_folder import FOLDER_PREFIX, PrivateFolder, close_all, sweep
+from dphh.files.private_folder import (
+    FOLDER_PREFIX,
+    PrivateFolder,
+    close_all,
+    remove_abandoned_folders,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals, and locks of processes")
 
@@ -27,7 +32,7 @@ import signal, time
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
 from dphh.files.private_folder import PrivateFolder
 from dphh.files import stopping
-stopping.PATIENCE = 0.3
+stopping.PATIENCE_SECONDS = 0.3
 
 def listens():
     print("ready", flush=True)
@@ -98,7 +103,7 @@ def test_it_is_for_its_user_alone_and_goes(temporary):
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(temporary):
     process = started(temporary, "listens")
     (folder,) = temporary.iterdir()
-    sweep()
+    remove_abandoned_folders()
     assert names(folder) == [".lock", "rows"]
     process.kill()
     process.communicate()
@@ -130,7 +135,7 @@ def test_nothing_else_is_swept(temporary):
     linked.mkdir()
     (linked / ".lock").symlink_to(elsewhere / ".lock")
     before = names(temporary)
-    sweep()
+    remove_abandoned_folders()
     assert names(temporary) == before
     assert names(elsewhere) == [".lock"]
 
