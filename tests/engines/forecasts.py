@@ -43,7 +43,7 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.first.counts, self.first.list_sizes, self.nonpositive)
+        tables = (self.first.row_sizes, self.first.list_sizes, self.nonpositive)
         return [*(table.tolist() for table in tables), *_lists(vars(self.passing))]
 
 

@@ -300,8 +300,8 @@ def check_rounds(told, found, passed, below):
     held, negative = (np.zeros_like(told.weights) for _ in range(2))
     for (group, column), (number, below_zero) in found.signs.items():
         held[group, column], negative[group, column] = number, below_zero
-    absent, absent_negative = told.first.counts - held, told.nonpositive - negative
-    assert (told.first.counts.sum(axis=1) == told.valid.sizes).all()
+    absent, absent_negative = told.first.row_sizes - held, told.nonpositive - negative
+    assert (told.first.row_sizes.sum(axis=1) == told.valid.sizes).all()
     assert (absent >= 0).all()
     assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
     rows = [tuple(row[:2]) for gram, row in passed.items() if gram not in found.held]

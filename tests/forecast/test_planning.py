@@ -30,8 +30,8 @@ def test_the_prior_knows_how_many_hold_something():
     sigma, rng = 10.0, np.random.default_rng(6)
     some = np.exp(rng.normal(np.log(60), 0.5, 4_000))
     counts = histogram(np.r_[np.zeros(100_000), some], sigma, 7)
-    grid = mass_grid(sigma, some.sum())
-    prior = mass_distributions(counts[None], np.array([3.0]), grid, grid / sigma)
+    prior = mass_distributions(counts[None], np.array([3.0]), sigma, some.sum())
+    grid = prior.masses
     assert prior.by_class.sum() == pytest.approx(1)
     found = prior.by_class[0] * counts.sum()
     assert found[grid > 30].sum() == pytest.approx((some > 30).sum(), rel=0.15)

@@ -21,7 +21,6 @@ from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
     estimated_masses,
     mass_distributions,
-    mass_grid,
     precision_weighted_mean,
     widened_posteriors,
 )
@@ -37,7 +36,6 @@ from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid
 from dphh.mechanisms.ngrams.ladder.lift import Lift
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder
 from dphh.privacy.forecast_rounds import (
-    LIST_SIZES_DIVISOR,
     Bins,
     list_size_weight,
     norm_on_grid,
@@ -51,9 +49,9 @@ PLAIN_WEIGHT = 64
 @dataclass(frozen=True)
 class FirstRound:
     """What round 1 shows: how many valid grams of each class fall into each bin, and the noised
-    numbers of users by how many grams they hold."""
+    numbers of users by list size."""
 
-    counts: Integers
+    row_sizes: Integers
     list_sizes: Integers
 
 
@@ -83,16 +81,15 @@ class PassedGrams:
 
 class Rounds(Protocol):
     """What an engine computes for a level. Only the returned values leave the engine.
-    `law`: the noise's distribution over the bins. `unit`: a user's norm in the round, in grid
-    units."""
+    `noise_bins`: the noise's distribution over the bins. `norm`: a user's norm in the round, in
+    grid units. Weights and thresholds are by (class, bin)."""
 
     def run_first_round(
-        self, level: int, valid: ValidClasses, law: Bins, unit: int
+        self, level: int, valid: ValidClasses, noise_bins: Bins, norm: int
     ) -> FirstRound: ...
 
-    def run_second_round(self, weights: Integers, unit: int) -> Integers:
-        """Takes weights by (class, bin). Returns how many valid grams of each have a noised
-        weight of 0 or less."""
+    def run_second_round(self, weights: Integers, norm: int) -> Integers:
+        """Returns, by (class, bin), how many valid grams have a noised weight of 0 or less."""
         ...
 
     def passing_grams(self, thresholds: Integers) -> PassedGrams: ...
@@ -122,123 +119,109 @@ class LevelToRun:
 
     def run(self, rounds: Rounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        law = Bins(self.sigma_grid)
+        noise_bins = Bins(self.sigma_grid)
         first_share = self.shares.first_round_share()
-        first_unit = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
-        seen = rounds.run_first_round(self.level, self.valid, law, first_unit)
+        first_norm = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
+        shown = rounds.run_first_round(self.level, self.valid, noise_bins, first_norm)
 
-        first_sigma = self.sigma_grid / first_unit
-        seen_first = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
         # A noised number of users counts as 0 if noise alone could easily reach it.
-        seen_lists = seen.list_sizes / list_size_weight(first_unit)
-        lists = np.where(seen.list_sizes > 2 * self.sigma_grid, seen_lists, 0.0)
-        most_spurious, saturated = self.most_spurious(seen.counts), saturation(lists)
-        views = self._partitions_in_round_1(seen.counts, lists, first_sigma, seen_first)
-        nulls = self.valid.sizes[:, None] * law.noise_probabilities[None, :]
+        users = shown.list_sizes / list_size_weight(first_norm)
+        users_by_list_size = np.where(shown.list_sizes > 2 * self.sigma_grid, users, 0.0)
+        most_spurious = self.most_spurious(shown.row_sizes)
+        saturated = saturation(users_by_list_size)
+        first_sigma = self.sigma_grid / first_norm
+        views = self._views_by_partition(shown.row_sizes, users_by_list_size, first_sigma)
+        sizes_by_noise = self.valid.sizes[:, None] * noise_bins.noise_probabilities[None, :]
 
         @cache
-        def planned(place: int, most_spurious: float, share: float) -> RoundPlan:
-            view, sigma = views[place], self.sigma_of_round(share)
-            of_way = view.partition.sums_of_parts(nulls).ravel()
-            posterior = widened_posteriors(view.distributions.by_bin).reshape(of_way.size, -1)
-            rows = view.counts.ravel(), of_way, posterior
-            return plan_second_round(
-                *rows, view.distributions.masses, sigma, most_spurious, saturated
-            )
+        def planned(view: PartitionView, most_spurious: float, share: float) -> RoundPlan:
+            by_noise = view.partition.sums_of_parts(sizes_by_noise).ravel()
+            posteriors = widened_posteriors(view.distributions.by_bin).reshape(by_noise.size, -1)
+            rows = view.row_sizes.ravel(), by_noise, posteriors, view.distributions.masses
+            return plan_second_round(*rows, self.sigma_of_round(share), most_spurious, saturated)
 
         # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
-        even, places = self.shares.even(), range(len(views))
-        place = max(places, key=lambda place: planned(place, most_spurious, even).finds)
-        finds = planned(place, most_spurious, even).finds
+        even = self.shares.even()
+        view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
+        finds = planned(view, most_spurious, even).finds
         most_spurious = self.most_spurious_after_planning(most_spurious, finds)
-        second_share = self.second_share(partial(planned, place, most_spurious))
-        view, plan = views[place], planned(place, most_spurious, second_share)
-        merged, shape = view.partition.part_of_class, view.counts.shape
+        second_share = self.second_share(partial(planned, view, most_spurious))
+        plan = planned(view, most_spurious, second_share)
+        part_of_class, shape = view.partition.part_of_class, view.row_sizes.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
-        weights = weights.reshape(shape)[merged]
-        second_unit = norm_on_grid(self.sigma_of_round(second_share), self.sigma_grid)
-        nonpositive = view.partition.sums_of_parts(rounds.run_second_round(weights, second_unit))
+        weights = weights.reshape(shape)[part_of_class]
+        second_norm = norm_on_grid(self.sigma_of_round(second_share), self.sigma_grid)
+        nonpositive = view.partition.sums_of_parts(rounds.run_second_round(weights, second_norm))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
-        passed = rounds.passing_grams(_thresholds_for_tails(tails, law).reshape(shape)[merged])
+        thresholds = _thresholds_for_tails(tails, noise_bins).reshape(shape)[part_of_class]
+        passed = rounds.passing_grams(thresholds)
 
-        group = self.valid.class_of(passed.keys)
-        sigmas = first_sigma, self.sigma_grid / second_unit
+        classes = self.valid.class_of(passed.keys)
+        norms = first_norm, second_norm
         masses = estimated_masses(
-            passed.first / first_unit,
-            passed.second / second_unit,
-            seen_first,
-            saturated(weights[group, passed.bins] / PLAIN_WEIGHT),
-            sigmas,
-            view.distributions.by_class,
-            view.distributions.masses,
-            merged[group],
+            passed.first / first_norm,
+            passed.second / second_norm,
+            saturated(weights[classes, passed.bins] / PLAIN_WEIGHT),
+            (first_sigma, self.sigma_grid / second_norm),
+            view.distributions,
+            part_of_class[classes],
         )
-        unlisted = self._masses_of_unlisted_words(
-            passed, first_unit, second_unit, saturated, sigmas
-        )
+        unlisted_masses = self._masses_of_unlisted_words(passed, norms, saturated)
         shares = first_share, second_share
-        outcome = LevelOutcome(passed, masses, unlisted, shares, plan.finds, most_spurious)
+        outcome = LevelOutcome(passed, masses, unlisted_masses, shares, most_spurious)
         return self.release_of(outcome)
 
     def release_of(self, outcome: LevelOutcome) -> Any:
-        keys, masses = outcome.passed.keys, outcome.masses
-        return ForecastRelease(keys, masses, outcome.shares, outcome.finds)
+        return ForecastRelease(outcome.passed.keys, outcome.masses, outcome.shares)
 
-    def _partitions_in_round_1(
-        self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
+    def _views_by_partition(
+        self, row_sizes: Integers, users_by_list_size: Floats, sigma: float
     ) -> list[PartitionView]:
-        """What round 1 shows of the classes, for each partition of them."""
-        forecasts, largest_mass = self.forecasts_and_bound(lists)
-        grid = mass_grid(first_sigma, largest_mass)
+        """What round 1, whose noise has `sigma`, shows of the classes by each partition."""
+        forecasts, largest_mass = self.forecasts_and_largest_mass(users_by_list_size)
         partitions = self.valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),)
         views = []
         for partition in partitions:
-            seen = partition.sums_of_parts(counts.astype(np.float64))
-            shown = seen_first * grid / first_sigma
-            distributions = mass_distributions(seen, partition.forecasts, grid, shown)
-            views.append(PartitionView(partition, seen, distributions))
+            sizes = partition.sums_of_parts(row_sizes.astype(np.float64))
+            distributions = mass_distributions(sizes, partition.forecasts, sigma, largest_mass)
+            views.append(PartitionView(partition, sizes, distributions))
         return views
 
-    def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
-        """The forecast mass of each class, and an upper bound on all masses. `lists`: the noised
-        numbers of users by how many grams they hold."""
+    def forecasts_and_largest_mass(self, users_by_list_size: Floats) -> tuple[Floats, float]:
+        """The forecast mass of each class, and an upper bound on the mass of every gram."""
         return self.valid.forecasts, self.largest_mass
 
-    def most_spurious(self, counts: Integers) -> float:
-        """The largest allowed expected number of spurious grams, from what round 1 has shown."""
+    def most_spurious(self, row_sizes: Integers) -> float:
+        """The largest allowed expected number of spurious grams, before round 2 is planned."""
         return self.spurious * self.below
 
     def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
-        """The final bound on spurious grams. `finds`: how many finds are expected with the bound
-        `most_spurious`."""
+        """The largest allowed expected number of spurious grams of the level. `finds`: how many
+        finds a plan with the bound `most_spurious` expects."""
         return most_spurious
 
-    def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
+    def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
+        """The share of the whole mu^2 that round 2 gets."""
         even = self.shares.even()
         return self.shares.second_round_share(
-            planned(even).finds, planned(2 * even).finds, self.below
+            plan_with_share(even).finds, plan_with_share(2 * even).finds, self.below
         )
 
     def _masses_of_unlisted_words(
-        self,
-        passed: PassedGrams,
-        first_unit: int,
-        second_unit: int,
-        saturated: Saturation,
-        sigmas: tuple[float, float],
+        self, passed: PassedGrams, norms: tuple[int, int], saturated: Saturation
     ) -> Floats:
         """The masses of words that the list lacks, by their noised weights alone: they passed
-        thresholds."""
+        thresholds. `norms`: a user's norm in each round, in grid units."""
         words, rule = passed.unlisted_words, self.valid.rule_for_unlisted
         if words is None or rule is None:
             return np.empty(0)
-        weight = np.array([rule.weight / PLAIN_WEIGHT])
+        first, second = norms
+        weight = saturated(np.array([rule.weight / PLAIN_WEIGHT]))
         return precision_weighted_mean(
-            words.first / first_unit,
-            words.second / second_unit,
-            (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5,
-            np.where(words.early == 1, 0.0, saturated(weight)),
-            sigmas,
+            words.first / first,
+            words.second / second,
+            np.where(words.early == 1, 0.0, weight),
+            (self.sigma_grid / first, self.sigma_grid / second),
         )[0]
 
 
@@ -248,53 +231,43 @@ class PartitionView:
     distributions of masses that follow from it."""
 
     partition: Partition
-    counts: Floats
+    row_sizes: Floats
     distributions: MassDistributions
 
 
 @dataclass(frozen=True, eq=False)
 class LevelOutcome:
     """The outcome of both rounds of a level: the grams that passed, the masses of these and of
-    words that the list lacks, the shares of mu^2 that were spent, the expected number of finds, and
-    the bound on the expected number of spurious ones."""
+    words that the list lacks, the shares of mu^2 that both rounds spent, and the bound on the
+    expected number of spurious grams."""
 
     passed: PassedGrams
     masses: Floats
     unlisted_masses: Floats
     shares: tuple[float, float]
-    finds: float
     most_spurious: float
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastRelease:
-    """The released keys, ascending, with masses; the share of mu^2 that the two rounds took; and
-    the expected number of finds."""
+    """The released keys, ascending, with masses; and the share of mu^2 that each round spent."""
 
     keys: Integers
     masses: Floats
     shares: tuple[float, float]
-    predicted: float
 
     def to_table(self) -> Any:
-        """Columns key, mass, as the journal stores it. The keys -1, -2 and -3 stand for the shares
-        and the expected finds."""
-        said = np.array([-1, -2, -3])
-        numbers = np.array([*self.shares, self.predicted])
-        return pa.table(
-            {
-                "key": np.concatenate([said, self.keys]),
-                "mass": np.concatenate([numbers, self.masses]),
-            }
-        )
+        """Columns key, mass, as the journal stores it. The keys -1 and -2 stand for the shares of
+        round 1 and round 2."""
+        return pa.table({"key": np.r_[-1, -2, self.keys], "mass": np.r_[self.shares, self.masses]})
 
     @classmethod
     def from_table(cls, table: Any) -> ForecastRelease:
         keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
         order = np.argsort(keys)
         keys, masses = keys[order], masses[order]
-        predicted, second, first = masses[:3].tolist()
-        return cls(keys[3:], masses[3:], (first, second), predicted)
+        second, first = masses[:2].tolist()
+        return cls(keys[2:], masses[2:], (first, second))
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,10 +275,10 @@ class Climb:
     """The state of a run between levels: everything that determines the next level."""
 
     ladder: Ladder
-    #: The masses of the top's grams, and of those of the level below it.
+    #: The masses of the top rung's grams, and of those of the rung below it.
     masses: Floats
     masses_before: Floats
-    #: The part of mu^2 that is left.
+    #: The share of the whole mu^2 that no round has spent.
     left: float
     levels: int
     total_sigma: float
@@ -313,7 +286,7 @@ class Climb:
     sigma_grid: int
 
     def next_level(self, lift: Lift | None = None) -> LevelToRun:
-        """The next level. `lift`: the public text's lifts for it, if there is a prior."""
+        """The level above the top rung. `lift`: the public text's lifts for it, with a prior."""
         top = self.ladder.top
         return LevelToRun(
             level=top.level + 1,
@@ -350,10 +323,10 @@ def climb_start(
     return Climb(ladder, masses, of_all, left, levels, total_sigma, spurious, sigma_grid)
 
 
-def _thresholds_for_tails(tails: Floats, law: Bins) -> Integers:
+def _thresholds_for_tails(tails: Floats, noise_bins: Bins) -> Integers:
     """For each tail probability, the least integer that the noise reaches with at most this
     probability, by the noise's exact distribution."""
-    noise = law.noise
+    noise = noise_bins.noise
     distinct, where = np.unique(tails, return_inverse=True)
     never = noise.reach + 1
     found = [

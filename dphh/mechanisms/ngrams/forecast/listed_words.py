@@ -50,20 +50,21 @@ class WordsLevelToRun(LevelToRun):
         masses = np.concatenate([outcome.masses, outcome.unlisted_masses])
         return WordsRelease(words, masses, outcome.most_spurious)
 
-    def forecasts_and_bound(self, lists: Floats) -> tuple[Floats, float]:
-        """Forecasts from public shares and from the total of the noised list sizes, because no
-        number of users is known."""
-        total = float((lists * LIST_SIZE_BIN_STARTS**0.5).sum())
+    def forecasts_and_largest_mass(self, users_by_list_size: Floats) -> tuple[Floats, float]:
+        """Forecasts from public shares and from the mass of all words, which follows from the list
+        sizes, because no number of users is known."""
+        total = float((users_by_list_size * LIST_SIZE_BIN_STARTS**0.5).sum())
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
-    def most_spurious(self, counts: Integers) -> float:
-        held_bins = BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS
-        return max(1.0, self.spurious * float(counts[:, held_bins].sum()))
+    def most_spurious(self, row_sizes: Integers) -> float:
+        return max(
+            1.0, self.spurious * float(row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum())
+        )
 
     def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
         return max(most_spurious, self.spurious * finds)
 
-    def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
+    def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         return self.shares.even()
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, Floats, Integers
+from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZES_DIVISOR, Floats, Integers
 from dphh.privacy.special import ndtr
 
+#: What a mass of 1 adds to a weight of round 1. The rest of a user's norm counts list sizes.
+ROUND_1_SCALE: float = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
 #: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
 MASS_STEP = 0.25
 #: The least mass of the grid after 0, in sigmas of round 1. A smaller one is too
@@ -39,25 +41,33 @@ class MassDistributions:
     by_bin: Floats
 
 
-def mass_grid(sigma: float, largest: float) -> Floats:
+def mass_grid(sigma: float, largest_mass: float) -> Floats:
     lowest = LEAST_MASS * sigma
-    count = int(np.ceil(np.log(max(largest / lowest, 2.0)) / MASS_STEP)) + 1
+    count = int(np.ceil(np.log(max(largest_mass / lowest, 2.0)) / MASS_STEP)) + 1
     grid: Floats = np.r_[0.0, lowest * np.exp(MASS_STEP * np.arange(count))]
     return grid
 
 
 def mass_distributions(
-    counts: Floats, forecasts: Floats, masses: Floats, seen: Floats
+    grams_by_bin: Floats, forecasts: Floats, sigma: float, largest_mass: float
 ) -> MassDistributions:
-    """The distributions of masses, by EM on the histogram of each class. `seen`: for each mass, how
-    many sigmas of round 1 it adds to the noised weight."""
-    bin_ends = np.r_[BIN_STARTS_IN_SIGMAS, np.inf]
-    likelihood = np.diff(ndtr(bin_ends[None, :] - seen[:, None]), axis=1) + 1e-12
-    prior = _first_guess(forecasts, masses)
-    total = counts.sum(1, keepdims=True)
+    """The distributions of masses, by EM on the histogram of each class. `grams_by_bin`: (classes,
+    bins), from round 1, whose noise has `sigma`. `forecasts`: each class's forecast mass."""
+    masses = mass_grid(sigma, largest_mass)
+    means = ROUND_1_SCALE * masses / sigma
+    likelihood = (
+        np.diff(ndtr(np.r_[BIN_STARTS_IN_SIGMAS, np.inf][None, :] - means[:, None]), axis=1) + 1e-12
+    )
+    # The first guess: a wide peak at the forecast; with a forecast below one user, mostly mass 0.
+    away = np.log(masses[None, 1:] / forecasts[:, None])
+    hill = np.exp(-(((away + 0.5) / 1.2) ** 2) / 2) + 1e-6
+    hill /= hill.sum(1, keepdims=True)
+    held = np.minimum(0.95, 0.9 * forecasts)[:, None]
+    prior = np.hstack([1 - held, held * hill])
+    total = grams_by_bin.sum(1, keepdims=True)
     for _ in range(EM_PASSES):
         expected = prior @ likelihood
-        fitted = prior * ((counts / np.maximum(expected, _TINY)) @ likelihood.T)
+        fitted = prior * ((grams_by_bin / np.maximum(expected, _TINY)) @ likelihood.T)
         near = prior.copy()
         near[1:] += prior[:-1]
         near[:-1] += prior[1:]
@@ -79,36 +89,25 @@ def widened_posteriors(by_bin: Floats) -> Floats:
     return wide
 
 
-def _first_guess(forecasts: Floats, masses: Floats) -> Floats:
-    """The first guess: a wide peak at the forecast; with a forecast below one user, mostly mass
-    0."""
-    away = np.log(masses[None, 1:] / forecasts[:, None])
-    hill = np.exp(-(((away + 0.5) / 1.2) ** 2) / 2) + 1e-6
-    hill /= hill.sum(1, keepdims=True)
-    held = np.minimum(0.95, 0.9 * forecasts)[:, None]
-    return np.hstack([1 - held, held * hill])
-
-
 def estimated_masses(
-    first: Floats,
-    second: Floats,
-    seen_first: float,
-    seen_second: Floats,
+    first_weights: Floats,
+    second_weights: Floats,
+    second_scales: Floats,
     sigmas: tuple[float, float],
-    by_class: Floats,
-    masses: Floats,
-    group: Integers,
+    distributions: MassDistributions,
+    classes: Integers,
 ) -> Floats:
-    """The posterior means of masses. `first`, `second`: both rounds' noised weights, in users.
-    `seen_*`: the weight that a mass of 1 has in each round. `by_class`: the distribution of masses
-    in each class. `group`: each gram's class."""
-    mean, deviation = precision_weighted_mean(first, second, seen_first, seen_second, sigmas)
+    """The mass of each gram, from its noised weights in both rounds: their precision-weighted mean,
+    or, if this is near 0, the geometric mean of the masses by their posterior. `classes`: each
+    gram's class. The other parameters are those of `precision_weighted_mean`."""
+    mean, deviation = precision_weighted_mean(first_weights, second_weights, second_scales, sigmas)
+    masses, by_class = distributions.masses, distributions.by_class
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
         part = np.arange(start, min(start + (1 << 14), len(mean)))
         part = part[mean[part] <= CORRECTED_DEVIATIONS * deviation[part]]
         away = (mean[part, None] - masses[None, 1:]) / deviation[part, None]
-        log_weight = np.log(by_class[group[part], 1:] + 1e-300) - away**2 / 2
+        log_weight = np.log(by_class[classes[part], 1:] + 1e-300) - away**2 / 2
         weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
         weight /= weight.sum(1, keepdims=True)
         result[part] = np.exp(weight @ np.log(masses[1:]))
@@ -116,14 +115,15 @@ def estimated_masses(
 
 
 def precision_weighted_mean(
-    first: Floats,
-    second: Floats,
-    seen_first: float,
-    seen_second: Floats,
+    first_weights: Floats,
+    second_weights: Floats,
+    second_scales: Floats,
     sigmas: tuple[float, float],
 ) -> tuple[Floats, Floats]:
-    """The precision-weighted mean of both rounds' estimates, and its standard deviation. It uses no
-    distribution of masses."""
-    precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
-    mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
+    """The precision-weighted mean of both rounds' estimates of each mass, and its standard
+    deviation. Weights and sigmas are in users; `second_scales`: what a mass of 1 adds in round
+    2."""
+    first, second = ROUND_1_SCALE * first_weights, second_scales * second_weights
+    precision = (ROUND_1_SCALE / sigmas[0]) ** 2 + (second_scales / sigmas[1]) ** 2
+    mean = (first / sigmas[0] ** 2 + second / sigmas[1] ** 2) / precision
     return mean, 1 / np.sqrt(precision)

@@ -53,15 +53,15 @@ def _tails_of_thresholds() -> Floats:
     return tails
 
 
-def saturation(lists: Floats) -> Saturation:
+def saturation(users_by_list_size: Floats) -> Saturation:
     """A function from planned weights g to the average weight that a gram really gets, after users
     scale their weights to the norm, relative to a plain weight.
 
     A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
-    for each gram they hold. `lists`: how many users have lists of each size.
+    for each gram they hold.
     """
     sizes = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
-    met = np.maximum(lists, 0.0) * sizes
+    met = np.maximum(users_by_list_size, 0.0) * sizes
     if met.sum() == 0:
         return lambda g: g
     met = met / met.sum()
@@ -75,26 +75,27 @@ def saturation(lists: Floats) -> Saturation:
 
 
 def plan_second_round(
-    counts: Floats,
-    nulls: Floats,
-    posterior: Floats,
+    row_sizes: Floats,
+    sizes_by_noise: Floats,
+    posteriors: Floats,
     masses: Floats,
     sigma: float,
     most_spurious: float,
     saturated: Saturation,
 ) -> RoundPlan:
-    """The plan of round 2 with at most `most_spurious` expected spurious grams. By row: `counts`,
-    how many grams it has, and `nulls`, how many it would have if nobody held any. `posterior`:
-    (rows, masses); the first mass is 0."""
-    some = counts > 0  # rows without a gram are left out: the counts are noised, so public
-    n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
+    """The plan of round 2 with at most `most_spurious` expected spurious grams. `row_sizes`: how
+    many grams each row has; `sizes_by_noise`: how many it would have if nobody held any.
+    `posteriors`: (rows, masses); the first mass is 0."""
+    some = row_sizes > 0  # rows without a gram are left out: round 1 shows which rows are empty
+    n, null = row_sizes[some], sizes_by_noise[some] + _TINY
+    held, mass = posteriors[some][:, 1:], masses[1:]
     choice = _AlternatingChoice(n, null, held, mass, sigma, most_spurious, saturated)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
         better = choice.best_weights(choice.best_thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.best_thresholds(weight)
-    weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
+    weights, tails = np.full(len(row_sizes), WEIGHTS[0]), np.zeros(len(row_sizes))
     weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
     return RoundPlan(weights, tails, choice.expected_finds(weight, threshold))
 
@@ -137,12 +138,11 @@ class _AlternatingChoice:
             below: Integers = (ratio < nu).sum(1)
             return below
 
-        def affordable(nu: float) -> bool:
-            return bool(
-                (self.null * _tails_of_thresholds()[thresholds_at(nu)]).sum() <= self.most_spurious
-            )
+        def keeps_bound(nu: float) -> bool:
+            tails = _tails_of_thresholds()[thresholds_at(nu)]
+            return bool((self.null * tails).sum() <= self.most_spurious)
 
-        return thresholds_at(_least_sufficient(affordable, -60.0, 600.0))
+        return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))
 
     def best_weights(self, threshold: Integers) -> Integers:
         """For each row the index of its weight, given the index of its threshold."""

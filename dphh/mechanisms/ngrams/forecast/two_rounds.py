@@ -40,15 +40,17 @@ class TwoRounds:
     """The rounds of one level over `positions`. A row here is a class of forecast with a bin of
     round 1's noised weight."""
 
-    #: The level's valid grams, and the distribution of an absent gram's noised weight.
+    #: The level's valid grams, and the noise's distribution over the bins.
     valid: ValidClasses
-    law: Bins
+    noise_bins: Bins
 
     def __init__(self, host: Host, purpose: str) -> None:
         self.host, self.purpose = host, purpose
 
-    def run_first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
-        self.valid, self.law = valid, law
+    def run_first_round(
+        self, level: int, valid: ValidClasses, noise_bins: Bins, norm: int
+    ) -> FirstRound:
+        self.valid, self.noise_bins = valid, noise_bins
         host, rule = self.host, valid.rule_for_unlisted
         for table, rows in self._public_tables().items():
             host.put(table, rows)
@@ -56,7 +58,7 @@ class TwoRounds:
             host.put("unlisted_words", UNLISTED_WORDS_SCHEMA.empty_table())
         host.run(
             "forecast_round_1",
-            norm=unit,
+            norm=norm,
             list_size_bins=len(LIST_SIZE_BIN_STARTS),
             first_unlisted_key=-1 if rule is None else len(valid),
             unlisted_threshold=0 if rule is None else rule.first_threshold,
@@ -70,13 +72,13 @@ class TwoRounds:
         # (bin, noisy), the noised numbers of users by how many grams they hold
         return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
 
-    def run_second_round(self, weights: Integers, unit: int) -> Integers:
+    def run_second_round(self, weights: Integers, norm: int) -> Integers:
         rule = self.valid.rule_for_unlisted
         of_unlisted = None if rule is None else (rule.weight, 0)
         self.host.put("planned", self._table_by_row(weights, "weight", of_unlisted))
         self.host.bring("g", "forecast_weights", to="positions")
         # brought to users: the weight of each gram's row
-        self.host.run("forecast_round_2", norm=unit, **self._noise_parameters())
+        self.host.run("forecast_round_2", norm=norm, **self._noise_parameters())
         # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
         return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
 
@@ -104,7 +106,7 @@ class TwoRounds:
     def _noise_parameters(self) -> dict[str, Any]:
         """What every query that draws noise is given."""
         is_test = self.host.randomness.is_test
-        return {"sigma": self.law.noise.sigma, "purpose": self.purpose, "is_test": is_test}
+        return {"sigma": self.noise_bins.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 
     def _public_tables(self) -> dict[str, Any]:
         """What step 1 foretells. Of each gram of the level below, what it adds to the class of a
@@ -128,7 +130,7 @@ class TwoRounds:
         }
 
     def _as_matrix(self, rows: Any, name: str) -> Integers:
-        numbers = np.zeros((len(self.valid.sizes), len(self.law.starts)), dtype=np.int64)
+        numbers = np.zeros((len(self.valid.sizes), len(self.noise_bins.starts)), dtype=np.int64)
         group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
         numbers[group, column] = of_rows
         return numbers
