@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from dphh.levels.level import Level
 from dphh.privacy.special import bdtrc
-from dphh.privacy.subset_selection import SubsetSelection, estimate
+from dphh.privacy.subset_selection import SubsetSelection, estimated_holders
 from dphh.wording.lines import plural
 
 #: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or
@@ -82,7 +82,7 @@ class LocalLevel(Level):
             True,
             key=lambda k: bool(bdtrc(k - 1, self.reports, self.mechanism.q) <= chance),
         )
-        return float(estimate(least, self.reports, self.mechanism))
+        return float(estimated_holders(least, self.reports, self.mechanism))
 
     @property
     def p(self) -> float:

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.privacy.special import ndtri
 
 Integers = NDArray[np.int64]
@@ -52,10 +53,9 @@ Floats = NDArray[np.float64]
 #: The most keys in one release. The delta for errors of the noise's table covers so many draws.
 MOST_KEYS = 1_000_000
 #: One user is 2^b grid units, with the largest b up to FINEST_BITS at which the noise's sigma is at
-#: most EASY_SIGMA units; or at most LARGEST_SIGMA, until the least weight of a user has
+#: most EASY_SIGMA units; or at most LARGEST_GRID_SIGMA, until the least weight of a user has
 #: LEAST_WEIGHT_GOAL units, where rounding costs at most 3% of it.
-FINEST_BITS, LEAST_WEIGHT_GOAL = 10, 32
-EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17
+FINEST_BITS, EASY_SIGMA, LEAST_WEIGHT_GOAL = 10, 2**12, 32
 #: How an interval's failure probability is divided over its low end, its high end and the octaves.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
 #: More than the relative error of a normal quantile that is computed in floats.
@@ -125,7 +125,7 @@ class Weighing:
 
 def counts_bits(sigma: float, keys: int, max_items: int) -> int:
     """b, where one user is 2^b grid units, for noise of `sigma` users on each count."""
-    if sigma > LARGEST_SIGMA:
+    if sigma > LARGEST_GRID_SIGMA:
         raise UsageError(
             f"epsilon, max_items: the noise of {sigma:,.0f} users on every count would hide every "
             "count; give a larger epsilon or a smaller max_items"
@@ -133,7 +133,7 @@ def counts_bits(sigma: float, keys: int, max_items: int) -> int:
     least = LEAST_WEIGHT_GOAL * sqrt(max(1.0, keys / max_items))
     for bits in range(FINEST_BITS + 1):
         finer = sigma * 2.0 ** (bits + 1)
-        if finer > LARGEST_SIGMA or (finer > EASY_SIGMA and 2.0**bits >= least):
+        if finer > LARGEST_GRID_SIGMA or (finer > EASY_SIGMA and 2.0**bits >= least):
             return bits
     return FINEST_BITS
 

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-#: A grid of more points is replaced by every second point: direct sums of 4,000 by 4,000 take 10
-#: ms.
+#: A grid of more points is made coarser, to every second point. The convolution of two grids of so
+#: many points takes 10 ms.
 MOST_GRID_POINTS = 4096
-#: Losses are raised by this, relatively: far above their rounding error, far below a step.
+#: Losses are raised by this fraction: far more than their rounding error, far less than a step.
 _GRID_TOLERANCE = 1e-12
-_ROUNDING_ERROR = 2.3e-16  # a bound on the relative error of one operation
+_ROUNDING_ERROR = 2.3e-16  # a bound on the relative error of one float operation
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Losses:
     chances: FloatArray
     infinite: float
     #: A bound on the relative error of the probabilities.
-    slack: float
+    relative_error: float
 
     @property
     def values(self) -> FloatArray:
@@ -53,11 +53,11 @@ class Losses:
         at = self.values
         over = at > epsilon
         found = float(np.sum(self.chances[over] * -np.expm1(epsilon - at[over])))
-        return min((found + self.infinite) * (1 + self.slack), 1.0)
+        return min((found + self.infinite) * (1 + self.relative_error), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon at this delta, rounded up; infinite if there is none."""
-        if self.infinite * (1 + self.slack) >= delta:
+        if self.infinite * (1 + self.relative_error) >= delta:
             return math.inf
         low, high = 0.0, max(float(self.step * (self.first + len(self.chances))), 0.0)
         if self.delta(low) <= delta:
@@ -67,14 +67,12 @@ class Losses:
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
-    def with_infinite_loss(self, infinite: float) -> Losses:
-        return replace(self, infinite=self.infinite + infinite)
-
-    def trimmed(self, cut: float) -> Losses:
-        """These losses without each tail whose probability is below `cut`, rounded up."""
+    def trimmed(self, most_cut: float) -> Losses:
+        """These losses without their two tails, rounded up. A tail that is cut off has at most the
+        probability `most_cut`."""
         rising, falling = np.cumsum(self.chances), np.cumsum(self.chances[::-1])
-        low = int(np.searchsorted(rising, cut, side="right"))
-        high = len(self.chances) - int(np.searchsorted(falling, cut, side="right"))
+        low = int(np.searchsorted(rising, most_cut, side="right"))
+        high = len(self.chances) - int(np.searchsorted(falling, most_cut, side="right"))
         if low >= high:
             return self
         kept = self.chances[low:high].copy()
@@ -86,19 +84,17 @@ class Losses:
         """These losses rounded to every second point of the grid, with no smaller delta."""
         first = self.first // 2
         chances = np.concatenate([np.zeros(self.first - 2 * first), self.chances])
-        chances = np.append(
-            chances, np.zeros(3 - len(chances) % 2)
-        )  # padded to an odd length, by 2 or 3
+        # Two or three zeros are appended, so that the length is odd.
+        chances = np.append(chances, np.zeros(3 - len(chances) % 2))
         even, odd = chances[0::2].copy(), chances[1::2]
         up = float(np.expm1(-self.step) / np.expm1(-2 * self.step)) * (1 + 1e-15)
         even[: len(odd)] += odd * (1 - up)
         even[1 : len(odd) + 1] += odd * up
-        return replace(
-            self, step=2 * self.step, first=first, chances=even, slack=self.slack + 1e-14
-        )
+        error = self.relative_error + 1e-14
+        return replace(self, step=2 * self.step, first=first, chances=even, relative_error=error)
 
-    def followed_by(self, other: Losses, cut: float) -> Losses:
-        """The losses of both steps together, independent or adaptive."""
+    def followed_by(self, other: Losses, most_cut: float) -> Losses:
+        """The losses of two steps together, independent or adaptive, without tails (`trimmed`)."""
         one, two = self, other
         while one.step < two.step:
             one = one.coarser()
@@ -110,26 +106,26 @@ class Losses:
             one.first + two.first,
             np.convolve(one.chances, two.chances),
             one.infinite + two.infinite,
-            one.slack + two.slack + _ROUNDING_ERROR * (shorter + 4),
-        ).trimmed(cut)
+            one.relative_error + two.relative_error + _ROUNDING_ERROR * (shorter + 4),
+        ).trimmed(most_cut)
         while len(both.chances) > MOST_GRID_POINTS:
             both = both.coarser()
         return both
 
-    def times(self, count: int, cut: float) -> Losses:
-        """The losses of `count` such steps together."""
+    def times(self, count: int, most_cut: float) -> Losses:
+        """The losses of `count` such steps together, without tails (`trimmed`)."""
         squares = [self]
         while 2 ** len(squares) <= count:
-            squares.append(squares[-1].followed_by(squares[-1], cut))
+            squares.append(squares[-1].followed_by(squares[-1], most_cut))
         parts = [square for bit, square in enumerate(squares) if count >> bit & 1]
-        return reduce(lambda one, two: one.followed_by(two, cut), parts)
+        return reduce(lambda one, two: one.followed_by(two, most_cut), parts)
 
 
 def losses_on_grid(
-    chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
+    chances: FloatArray, losses: FloatArray, infinite: float, step: float, relative_error: float
 ) -> Losses:
-    """These losses, with their probabilities under P, rounded to a grid. `outside`, the probability
-    of all other losses, counts as an infinite loss."""
+    """These losses, with their probabilities under P, rounded to a grid. `infinite` is the
+    probability of all other losses, which count as infinite."""
     up = (losses + _GRID_TOLERANCE * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)
@@ -142,8 +138,8 @@ def losses_on_grid(
         step,
         first,
         np.asarray(held, dtype=np.float64),
-        outside,
-        slack + _ROUNDING_ERROR * (len(chances) + 8),
+        infinite,
+        relative_error + _ROUNDING_ERROR * (len(chances) + 8),
     )
 
 

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: The integer that stands for w = 1, and for z = 1: their unit is 1 / ONE_W.
+#: The integer for w = 1 and for z = 1: both are in units of 1 / ONE_W.
 ONE_W = 1 << 15
 #: The integer for the least w, 1/20.
 LEAST_W = ONE_W // 20
-#: A larger z is taken for this one, where w is already the least.
+#: The highest z that is computed with: w is the least from here on.
 LARGEST_Z = 400
-#: The integer precision of the first round, to which those of others are in proportion; and the
-#: largest of any round.
+#: The integers for the precision of the first round and for the highest that any round may have
+#: (`round_precision`).
 FIRST_PRECISION, MOST_PRECISION = 16, 1 << 10
 
 
@@ -73,14 +73,15 @@ class Reweighing:
         return np.maximum(np.where(z < ONE_W, below, above), LEAST_W)
 
 
-def round_precision(first: RoundNoise, each: RoundNoise) -> int:
+def round_precision(first_round: RoundNoise, this_round: RoundNoise) -> int:
     """The integer by which a round's noised weights are multiplied in `noisy_sum`.
 
     It is in proportion to the round's precision, 1 / sigma^2 with sigma in users, such that the
     first round has FIRST_PRECISION; divided by how much finer the round's grid is than the first
     one's, since a finer grid multiplies weights.
     """
-    precision = (FIRST_PRECISION * first.sigma**2 << each.bits - first.bits) // each.sigma**2
+    finer = this_round.bits - first_round.bits
+    precision = (FIRST_PRECISION * first_round.sigma**2 << finer) // this_round.sigma**2
     return min(max(precision, 1), MOST_PRECISION)
 
 

@@ -69,18 +69,18 @@ from numpy.typing import NDArray
 
 from dphh.errors import DphhError, UsageError
 
-TABLE_BITS = 256  # the table's unit is 2^-TABLE_BITS
-TABLE_ONE = 1 << TABLE_BITS  # the probability 1, in the table's unit
-REACH_IN_SIGMAS = 19  # the table ends there; the probability beyond is less than 2^-264
-LARGEST_SIGMA = 2**18
-_WORKING_BITS = TABLE_BITS + 64  # the unit of the computation is 2^-_WORKING_BITS
-_LOG2_STRETCHES = 6  # sigma is less than 2^_LOG2_STRETCHES stretches, and at least half as many
-_GUARD_BITS = 16  # by how many bits h is more precise than g
-_SERIES_ERROR = 1 << 23  # more than the error of an entry's series
+TABLE_BITS = 256  # the table's probabilities are in units of 2^-TABLE_BITS
+TABLE_ONE = 1 << TABLE_BITS  # the probability 1 in the table's units
+REACH_IN_SIGMAS = 19  # the table ends at 19 sigma; the probability beyond is less than 2^-264
+LARGEST_TABLE_SIGMA = 2**18  # in grid units
+_WORKING_BITS = TABLE_BITS + 64  # entries are computed in units of 2^-_WORKING_BITS
+_LOG2_STRETCHES = 6  # sigma is from 2^5 to 2^6 stretches long, 2^6 excluded
+_GUARD_BITS = 16  # the series h has so many more bits than the density g
+_SERIES_ERROR = 1 << 23  # a bound on the error of an entry's series, in units of the computation
 _TAIL_SLACK = 2  # a tail is at least its entry and less than its entry + _TAIL_SLACK
-_ENTRIES_AT_ONCE = 1 << 14  # whose first 64 bits stay in the processor's cache
-_LEADING_TERMS = 14  # terms of the series that the first 64 bits of an entry need
-_LEADING_GUARD_BITS = 4  # by how many bits these terms are more precise than 64 bits
+_ENTRIES_AT_ONCE = 1 << 14  # the first 64 bits of so many entries fit the processor's cache
+_LEADING_TERMS = 14  # the first 64 bits of an entry need so many terms of the series
+_LEADING_GUARD_BITS = 4  # these terms have so many bits more than 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,9 @@ class RoundedGaussian:
     densities: tuple[int, ...] = field(repr=False)
     beyond: tuple[int, ...] = field(repr=False)
     distance: float
-    _computed: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+    #: By stretch, once it is needed: P(N >= c) for its centre c, and the terms of the series G, the
+    #: last one first.
+    _series: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
     def reach(self) -> int:
@@ -113,30 +115,26 @@ class RoundedGaussian:
             return TABLE_ONE - self.survival(1 - k)
         if k > self.reach:
             return 0
-        width = _log2_stretch(self.sigma)
+        width = _log2_stretch_length(self.sigma)
         if width < 0:
             stretch, place, width = (2 * k - 1) << (-width - 1), 0, 0
         else:
             stretch = (2 * k - 1 + (1 << width)) >> (width + 1)
-            place = 2 * k - 1 - (stretch << (width + 1))  # v 2^w
-        from_centre, series = self._series(stretch)
+            place = 2 * k - 1 - (stretch << (width + 1))  # v 2^w, with v of the module's docstring
+        if stretch not in self._series:
+            terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
+            self._series[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
+        from_centre, reversed_terms = self._series[stretch]
         integral = 0
-        for term in series:
+        for term in reversed_terms:
             integral = (integral + term) * place >> width
         return max(from_centre - integral - _SERIES_ERROR, 0) >> (_WORKING_BITS - TABLE_BITS)
-
-    def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
-        """P(N >= c) for a stretch's centre c, and the terms of the series G, the last one first."""
-        if stretch not in self._computed:
-            terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
-            self._computed[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
-        return self._computed[stretch]
 
     @cached_property
     def leading_bits(self) -> tuple[NDArray[np.uint64], int]:
         """Lower bounds on the first 64 bits of the entries k = n, ..., 2, 1, ascending, and a bound
         on their error. The first 64 bits of entry n, and of all beyond it, are 0."""
-        width = _log2_stretch(self.sigma)
+        width = _log2_stretch_length(self.sigma)
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (TABLE_BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
@@ -166,27 +164,27 @@ class RoundedGaussian:
                 integral *= places
             integral >>= _LEADING_GUARD_BITS
             parts.append((np.array(centres, dtype=np.int64)[:, np.newaxis] - integral).ravel())
-        surely = np.concatenate(parts)[1 << (width - 1) :]  # the entries of k >= 1
+        surely = np.concatenate(parts)[1 << (width - 1) :]  # from the entry of k = 1 on
         surely = np.minimum.accumulate(np.maximum(surely, 0))
         return np.ascontiguousarray(surely[::-1]).view(np.uint64), 2 * wrong + 2
 
-    def largest_with_survival_above(self, level: int) -> int:
-        """The largest k with survival(k) > level, for 0 <= level < 2^256. For a uniformly random
-        level it is one draw of the noise (inversion)."""
-        if level < self.survival(1):
-            return self._first_at_most(level) - 1
+    def largest_with_survival_above(self, units: int) -> int:
+        """The largest k with survival(k) > units, for 0 <= units < 2^256. For a uniformly random
+        `units` it is one draw of the noise (inversion)."""
+        if units < self.survival(1):
+            return self._least_with_survival_at_most(units) - 1
         # Here k < 1, and survival(k) = 2^256 - survival(1 - k).
-        return 1 - self._first_at_most(TABLE_ONE - 1 - level)
+        return 1 - self._least_with_survival_at_most(TABLE_ONE - 1 - units)
 
-    def _first_at_most(self, bound: int) -> int:
-        """The least k >= 1 with survival(k) <= bound, by the entries' first 64 bits and a few full
+    def _least_with_survival_at_most(self, units: int) -> int:
+        """The least k >= 1 with survival(k) <= units, by the entries' first 64 bits and a few full
         entries."""
         surely, more = self.leading_bits
-        top = bound >> (TABLE_BITS - 64)
+        top = units >> (TABLE_BITS - 64)
         above = len(surely) - int(np.searchsorted(surely, np.uint64(top), side="right"))
         below = len(surely) - int(np.searchsorted(surely, np.uint64(max(top - more, 0)), "left"))
         ks = range(above + 1, below + 1 if top > more else self.reach + 1)
-        return above + 1 + bisect_left(ks, True, key=lambda k: self.survival(k) <= bound)
+        return above + 1 + bisect_left(ks, True, key=lambda k: self.survival(k) <= units)
 
     def tail(self, k: int) -> Fraction:
         """An upper bound on P(noise >= k), for every integer k."""
@@ -205,13 +203,13 @@ class RoundedGaussian:
         return Fraction(self.survival(k), TABLE_ONE)
 
     def smallest_with_tail_at_most(self, q: Fraction) -> int:
-        """The smallest k with a proven P(noise >= k) <= q: a threshold for noise alone."""
+        """The smallest k with a proven P(noise >= k) <= q."""
         if not self.tail(self.reach + 1) <= q < 1:
             raise UsageError(
                 f"a tail probability must be at least 2^-{TABLE_BITS - 1} and below 1, "
                 f"not {float(q)!r}"
             )
-        units = floor(q * TABLE_ONE)  # as good as q, since `tail` is a whole number of units
+        units = floor(q * TABLE_ONE)  # rounding changes nothing: tails are whole numbers of units
         ks = range(-self.reach, self.reach + 2)
         return ks[bisect_left(ks, True, key=lambda k: self.tail_units(k) <= units)]
 
@@ -236,10 +234,11 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
         raise UsageError(f"sigma must be an integer number of grid units, not {sigma!r}")
     if sigma < 1:
         raise UsageError(f"sigma must be at least 1 grid unit, not {sigma}; use a finer grid")
-    if sigma > LARGEST_SIGMA:
+    if sigma > LARGEST_TABLE_SIGMA:
         raise UsageError(f"sigma must be at most 2^18 grid units, not {sigma}; use a coarser grid")
 
-    probabilities, densities = zip(*_stretches(sigma), strict=True)
+    stretches = _probabilities_and_densities_of_stretches(sigma)
+    probabilities, densities = zip(*stretches, strict=True)
     missing = (1 << _WORKING_BITS) - probabilities[0] - 2 * sum(probabilities[1:])
     if not 0 <= missing < 1 << (_WORKING_BITS - TABLE_BITS):
         raise DphhError(
@@ -250,22 +249,22 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     return RoundedGaussian(sigma, densities, tuple(beyond)[::-1], ldexp(sigma, -250))
 
 
-def _log2_stretch(sigma: int) -> int:
+def _log2_stretch_length(sigma: int) -> int:
     """w: a stretch is 2^w integers long, which is less than one if w is negative."""
     return sigma.bit_length() - _LOG2_STRETCHES
 
 
 def _sigma_in_stretches(sigma: int) -> Fraction:
     """s of the module: the standard deviation, with a stretch as the unit of length."""
-    return sigma / Fraction(2) ** _log2_stretch(sigma)
+    return sigma / Fraction(2) ** _log2_stretch_length(sigma)
 
 
-def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
-    """(probability of the stretch, density at its centre), both rounded down, of the stretches 0,
-    1, ..., of which the last lies beyond 19 sigma."""
+def _probabilities_and_densities_of_stretches(sigma: int) -> Iterator[tuple[int, int]]:
+    """For the stretches 0, 1, ..., up to the first beyond 19 sigma: the stretch's probability and
+    the density at its centre, both rounded down."""
     s = _sigma_in_stretches(sigma)
     last = floor(REACH_IN_SIGMAS * s) + 1
-    scale = (last * last).bit_length()  # h is summed as a polynomial in c^2 / 2^scale < 1
+    scale = (last * last).bit_length()  # h is a polynomial in c^2 / 2^scale, which is below 1
     series = _cosh_series(s, scale)
     density = isqrt(
         (1 << 3 * _WORKING_BITS) * s.denominator**2 // (2 * _pi_rounded_up() * s.numerator**2)
@@ -276,7 +275,7 @@ def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
         square = c * c
         left_out = max(0, _WORKING_BITS - density.bit_length() - _GUARD_BITS)
         h = 0
-        for coefficient in _significant_terms(series, square, scale, left_out):
+        for coefficient in _significant_coefficients(series, square, scale, left_out):
             h = (h * square >> scale) + coefficient
         yield density * h >> _WORKING_BITS - left_out, density
         density = density * ratio >> _WORKING_BITS
@@ -296,9 +295,11 @@ def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
             return
 
 
-def _significant_terms(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
-    """The coefficients without their last bits, and without those whose terms are then 0."""
-    near = [coefficient >> left_out for coefficient in series]
+def _significant_coefficients(
+    series: list[int], square: int, scale: int, bits_left_out: int
+) -> list[int]:
+    """The coefficients of h without so many last bits, and without those whose terms are then 0."""
+    near = [coefficient >> bits_left_out for coefficient in series]
     for j in range(len(near) - 1, 0, -1):
         if near[0] * square**j >> scale * j:
             break
@@ -312,11 +313,11 @@ def _cosh_series(s: Fraction, scale: int) -> list[int]:
     step = (1 << scale) / (4 * s**4)
 
     @cache
-    def coefficient(i: int) -> Fraction:
+    def moment_coefficient(i: int) -> Fraction:
         return 1 / (factorial(i) * (8 * s * s) ** i)
 
-    def moment(j: int) -> int:  # 4^j M_j
-        return _alternating_sum(lambda i: coefficient(i) / (2 * j + 2 * i + 1))
+    def moment(j: int) -> int:  # 4^j M_j, with M_j of the module's docstring
+        return _alternating_sum(lambda i: moment_coefficient(i) / (2 * j + 2 * i + 1))
 
     series: list[int] = []
     for j in count():

@@ -27,11 +27,14 @@ from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 #: A user who holds one item adds 2^GRID_BITS grid units to it. With 10 bits, rounding costs under
 #: 0.2% of the weight at t = 300 items.
 GRID_BITS = 10
-#: Up to this sigma the noise's table stays small; a larger sigma gets a coarser grid.
-LARGEST_SIGMA = 2**17
-#: A table's distance from the exact noise, in total variation per draw, is at most this.
+#: The largest sigma in grid units; noise of a larger sigma gets a coarser grid, so that its table
+#: stays small.
+LARGEST_GRID_SIGMA = 2**17
+#: A bound on the distance, in total variation, between a draw from the noise's table and from the
+#: exact noise.
 LARGEST_DISTANCE = Fraction(1, 2**232)
-#: The share of delta for the Gaussian curve. The best share lowers thresholds by less than 0.1%.
+#: The share of delta for the Gaussian curve. With the best share, thresholds would be lower by less
+#: than 0.1%.
 GAUSSIAN_SHARE = 63 / 64
 #: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
@@ -52,7 +55,7 @@ def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
 def grid_bits(sigma: float, max_items: int) -> int:
     """b: GRID_BITS, or fewer if the noise is so large that a coarser grid makes no difference."""
     bits = GRID_BITS
-    while bits > 0 and sigma * 2**bits > LARGEST_SIGMA:
+    while bits > 0 and sigma * 2**bits > LARGEST_GRID_SIGMA:
         bits -= 1
     if max_items > 4**bits:
         raise UsageError(
@@ -63,9 +66,9 @@ def grid_bits(sigma: float, max_items: int) -> int:
     return bits
 
 
-def weight(bits: int, held: int) -> int:
+def weight(bits: int, items_held: int) -> int:
     """What a user who holds t items adds to each: floor(2^b / sqrt(t)) = isqrt(floor(4^b / t))."""
-    return isqrt(4**bits // held)
+    return isqrt(4**bits // items_held)
 
 
 def weights(bits: int, max_items: int) -> list[int]:
@@ -87,15 +90,19 @@ def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
 
 
 def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta: float) -> int:
-    """rho: the least integer that any of a user's new items pass with probability at most delta."""
-    return threshold_for_pairs(noise, distinct_weights(bits, max_items), delta)
+    """rho: the least threshold that any of a user's new items reach with probability at most
+    delta."""
+    return threshold_for_weights(noise, distinct_weights(bits, max_items), delta)
 
 
-def threshold_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
-    """`new_item_threshold` where a user of t new items adds at most w_t to each: pairs (t, w_t)."""
+def threshold_for_weights(
+    noise: RoundedGaussian, items_and_weight: list[tuple[int, int]], delta: float
+) -> int:
+    """`new_item_threshold`, where a user of t new items adds at most w_t to each, for these pairs
+    (t, w_t)."""
     budget = Fraction(delta)
     threshold = None
-    for held, own in reversed(pairs):  # mostly the last pair decides
+    for held, own in reversed(items_and_weight):  # the last pair decides in most cases
         if threshold is None or noise.tail(threshold - own) > budget / held:
             threshold = own + noise.smallest_with_tail_at_most(budget / held)
     assert threshold is not None
@@ -103,28 +110,31 @@ def threshold_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], de
 
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
-    """The delta that a threshold costs, rounded up, as events in the ledger say it."""
-    return delta_for_pairs(noise, distinct_weights(bits, max_items), threshold)
+    """The delta that a threshold for new items costs, rounded up."""
+    return delta_for_weights(noise, distinct_weights(bits, max_items), threshold)
 
 
-def delta_for_pairs(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
-    """`new_item_delta` for the pairs that `threshold_for_pairs` takes."""
-    units = max(held * noise.tail_units(threshold - own) for held, own in pairs)
+def delta_for_weights(
+    noise: RoundedGaussian, items_and_weight: list[tuple[int, int]], threshold: int
+) -> float:
+    """`new_item_delta`, with weights as in `threshold_for_weights`."""
+    units = max(held * noise.tail_units(threshold - own) for held, own in items_and_weight)
     exact = Fraction(units, TABLE_ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 
 
 def users_needed(
-    noise: RoundedGaussian, bits: int, threshold: int, held: int, probability: Fraction
+    noise: RoundedGaussian, bits: int, threshold: int, items_held: int, probability: Fraction
 ) -> int:
-    """How many users of `held` items must hold an item for it to be found with `probability`."""
+    """How many users, each of so many items, must hold an item so that it is found with
+    `probability`."""
     worst_luck = noise.largest_with_tail_at_least(probability)
-    return max(1, -((worst_luck - threshold) // weight(bits, held)))
+    return max(1, -((worst_luck - threshold) // weight(bits, items_held)))
 
 
 def delta_of_distance(distance: Fraction, epsilon: float) -> float:
-    """The delta for draws whose distributions are within this total variation distance of the exact
-    ones: replacing these on both sides costs (1 + e^epsilon) times the distance."""
+    """The delta for draws whose distribution is within this distance, in total variation, of the
+    exact one: (1 + e^epsilon) times the distance, as both neighbours' draws are replaced."""
     scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
     return nextafter(float(distance * scale), 1.0)
 

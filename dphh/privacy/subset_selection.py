@@ -78,10 +78,16 @@ class SubsetSelection:
     def epsilon(self) -> float:
         """The local epsilon of a report, rounded up: ln(p (s-d) / ((1-p) d))."""
         p = self.own_chance
-        return _log_rounded_up(p * (self.domain - self.size) / ((1 - p) * self.size))
+        ratio = p * (self.domain - self.size) / ((1 - p) * self.size)
+        decimal = _DECIMAL_CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+        exact = decimal.ln(_DECIMAL_CONTEXT)
+        up = float(exact)
+        while Decimal(up) < exact:
+            up = nextafter(up, inf)
+        return up
 
     def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
-        """The variance of `estimate` for a value that `holders` of `users` users hold."""
+        """The variance of `estimated_holders` for a value that `holders` of `users` users hold."""
         p, q = self.p, self.q
         held = np.asarray(holders, dtype=np.float64)
         return np.asarray((held * p * (1 - p) + (users - held) * q * (1 - q)) / (p - q) ** 2)
@@ -89,15 +95,15 @@ class SubsetSelection:
 
 @dataclass(frozen=True)
 class LevelReports:
-    """How many users report to a level, `contributions` times each, and the delta of their
-    price."""
+    """The reports of a level: how many users send `contributions` reports each, and the delta for
+    which the epsilon of all reports is computed."""
 
     users: int
     contributions: int
     delta: float
 
     @property
-    def number(self) -> int:
+    def reports(self) -> int:
         return self.users * self.contributions
 
 
@@ -125,22 +131,11 @@ def subset_selection(domain: int, epsilon: float, size: int | None = None) -> Su
     return SubsetSelection(domain, size, numerator)
 
 
-def _log_rounded_up(ratio: Fraction) -> float:
-    """ln(ratio), rounded up to a float."""
-    exact = _DECIMAL_CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(
-        _DECIMAL_CONTEXT
-    )
-    up = float(exact)
-    while Decimal(up) < exact:
-        up = nextafter(up, inf)
-    return up
-
-
-def estimate(counts: ArrayLike, users: int, mechanism: SubsetSelection) -> FloatArray:
-    """An unbiased estimate of how many of the `users` users hold each value, from how many of their
-    reports contain it (`counts`).
-
-    It is (count - n q) / (p - q); its variance is `mechanism.variance`.
-    """
-    counted = np.asarray(counts, dtype=np.float64)
-    return np.asarray((counted - users * mechanism.q) / (mechanism.p - mechanism.q))
+def estimated_holders(
+    reports_with_value: ArrayLike, reports: int, mechanism: SubsetSelection
+) -> FloatArray:
+    """An unbiased estimate of how many of the reports come from holders of a value, for each value,
+    from how many reports contain it: (count - reports q) / (p - q). `mechanism.variance` is the
+    estimate's."""
+    counted = np.asarray(reports_with_value, dtype=np.float64)
+    return np.asarray((counted - reports * mechanism.q) / (mechanism.p - mechanism.q))

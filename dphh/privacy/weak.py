@@ -4,11 +4,10 @@ from __future__ import annotations
 
 LARGE_EPSILON = 10.0
 LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
-_PEOPLE_IN_EXAMPLE = 100_000
 
 
 def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
-    """A warning for epsilon if it is large, and one for delta if it is large."""
+    """A warning if epsilon is above LARGE_EPSILON, and one if delta is above LARGE_DELTA."""
     said = []
     if epsilon > LARGE_EPSILON:
         said.append(
@@ -24,8 +23,7 @@ def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
     elif delta > LARGE_DELTA:
         said.append(
             f"delta {delta:g} is large: with that probability a user's own data may be released as "
-            f"they are, for about {delta * _PEOPLE_IN_EXAMPLE:,.0f} of every "
-            f"{_PEOPLE_IN_EXAMPLE:,} users; give a delta "
-            "well below one over the number of users"
+            f"they are, for about {delta * 100_000:,.0f} of every 100,000 users; give a delta well "
+            "below one over the number of users"
         )
     return tuple(said)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dphh import Plan, ldp_trie
 from dphh.levels.ldp_trie import LocalLevel
-from dphh.privacy.subset_selection import SubsetSelection, estimate
+from dphh.privacy.subset_selection import SubsetSelection, estimated_holders
 from dphh.udfs.draws.randomness import SystemRandomness, uniform_below
 from dphh.udfs.draws.subsets import draw_subsets
 
@@ -124,7 +124,7 @@ class Collector:
         for value in sorted(value for value in kept if counted[value]):
             below, last = self.prefixes[value // width], value % width
             if last == width - 1:
-                score = estimate(counted[value], len(accepted), level.mechanism)
+                score = estimated_holders(counted[value], len(accepted), level.mechanism)
                 self.found[below] = float(score)
             else:
                 going.append(below + self.characters[last])

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
-from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
+from dphh.privacy.subset_selection import SubsetSelection, estimated_holders, subset_selection
 from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
 from tests.draws import CHANCE
@@ -187,7 +187,7 @@ def test_estimates_are_unbiased_with_the_variance_they_say() -> None:
     runs = 400
     found = np.array(
         [
-            estimate(
+            estimated_holders(
                 np.bincount(draw_subsets(SYSTEM, values, mechanism, "t").ravel(), minlength=30),
                 len(values),
                 mechanism,

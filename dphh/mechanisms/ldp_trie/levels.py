@@ -22,7 +22,7 @@ from dphh.errors import CorpusError
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
-from dphh.privacy.subset_selection import estimate
+from dphh.privacy.subset_selection import estimated_holders
 from dphh.udfs.draws.randomness import SEATS
 
 
@@ -171,7 +171,7 @@ def _released_rows(level: LocalLevel, added: Sequence[GrownPrefix], joiner: str)
     the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in added], pa.list_(pa.string()))
     reports = [step.reports for step in added]
-    scores = estimate(reports, level.reports, level.mechanism)
+    scores = estimated_holders(reports, level.reports, level.mechanism)
     held = np.clip(scores, 0, level.reports)
     errors = np.sqrt(level.mechanism.variance(level.reports, held))
     return pa.table(

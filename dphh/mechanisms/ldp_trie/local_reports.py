@@ -75,7 +75,7 @@ def _randomiser_within_limit(
 
     # Sets of more than half of all values are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
-    return min(map(within_limit, sizes), key=lambda found: float(found.variance(sent.number)))
+    return min(map(within_limit, sizes), key=lambda found: float(found.variance(sent.reports)))
 
 
 @lru_cache(maxsize=256)
@@ -172,4 +172,4 @@ def _epsilon_of_shuffled(
     from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_epsilon
 
     blanket = blanket_of_subsets(randomiser)
-    return central_epsilon(blanket, sent.number, sent.delta, replaced, least)
+    return central_epsilon(blanket, sent.reports, sent.delta, replaced, least)

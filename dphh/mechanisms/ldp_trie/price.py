@@ -129,9 +129,9 @@ def price_ldp_trie(
         raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
     sent = LevelReports(users_per_level, contributions, delta)
-    if sent.number > MOST_REPORTS:
+    if sent.reports > MOST_REPORTS:
         raise UsageError(
-            f"users_per_level, contributions: found {sent.number:,} reports a level; give fewer, "
+            f"users_per_level, contributions: found {sent.reports:,} reports a level; give fewer, "
             f"for at most {MOST_REPORTS:,}"
         )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
@@ -194,7 +194,7 @@ def price_ldp_trie(
                 "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
                 "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
                 "(for one report, by the 2021 analysis of any local randomiser: "
-                f"{_shuffled_epsilon_of_2021(local_epsilon, sent.number, delta):.4g})",
+                f"{_shuffled_epsilon_of_2021(local_epsilon, sent.reports, delta):.4g})",
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),

@@ -12,6 +12,7 @@ grid (`losses.py`), with cuts charged to delta, and groups of cases treated as t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -55,7 +56,8 @@ def epsilon_by_theorem_b(
     if one is None:
         return math.inf
     # The infinite loss is for the case that more reports than assumed throw into earlier triples.
-    return one.times(replaced, left_out / replaced).with_infinite_loss(left_out).epsilon(sent.delta)
+    all_replaced = one.times(replaced, left_out / replaced)
+    return replace(all_replaced, infinite=all_replaced.infinite + left_out).epsilon(sent.delta)
 
 
 def _losses_of_one_report(
@@ -84,7 +86,7 @@ def _losses_of_one_report(
     held = _chance_of_one_triple_value(s - 1, d - 1, triple_values - 1) if d > 1 else 0.0
     holder_throw_chance = (1 - marked) * plain * 3 * _ROUND_DOWN_FACTOR
     throw_chance = holder_throw_chance + marked * beside * 3 * _ROUND_DOWN_FACTOR
-    others = sent.number - replaced
+    others = sent.reports - replaced
     holders = min(3 * sent.users, others)
     taken = 0
     if replaced > 1:

@@ -40,11 +40,11 @@ from dphh.privacy.forecast_rounds import forecast_draws_delta, norm_on_grid, rou
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
-    LARGEST_SIGMA,
+    LARGEST_GRID_SIGMA,
     arithmetic_delta,
-    delta_for_pairs,
+    delta_for_weights,
     grid_bits,
-    threshold_for_pairs,
+    threshold_for_weights,
     users_needed,
 )
 
@@ -209,8 +209,8 @@ def listed_words_level(
         sigma_grid=noise.sigma,
         first_unit=first,
         second_unit=second,
-        first_threshold_grid=threshold_for_pairs(noise, of_first, part_1 * budget.new_words),
-        second_threshold_grid=threshold_for_pairs(noise, of_second, part_2 * budget.new_words),
+        first_threshold_grid=threshold_for_weights(noise, of_first, part_1 * budget.new_words),
+        second_threshold_grid=threshold_for_weights(noise, of_second, part_2 * budget.new_words),
         spurious=spurious,
     )
 
@@ -220,8 +220,8 @@ def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     noise = rounded_gaussian(level.sigma_grid)
     return (
-        delta_for_pairs(noise, first, level.first_threshold_grid),
-        delta_for_pairs(noise, second, level.second_threshold_grid),
+        delta_for_weights(noise, first, level.first_threshold_grid),
+        delta_for_weights(noise, second, level.second_threshold_grid),
     )
 
 
@@ -248,11 +248,12 @@ def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
         needed = max(needed, _LEAST_BITS)
-        if sigma * 2**_LEAST_BITS > LARGEST_SIGMA:
+        if sigma * 2**_LEAST_BITS > LARGEST_GRID_SIGMA:
             raise UsageError(
                 f"epsilon: with {max_n} lengths the noise of the first round is sigma = "
-                f"{sigma:,.0f} users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f}, a user's weight "
-                "is too small for the integer grid. Give a larger epsilon, or a smaller max_n"
+                f"{sigma:,.0f} users; above {LARGEST_GRID_SIGMA / 2**_LEAST_BITS:,.0f}, a user's "
+                "weight is too small for the integer grid. Give a larger epsilon, or a smaller "
+                "max_n"
             )
     return sigma, max(floor(log2(_LARGEST_SIGMA_GRID / sigma)), needed)
 
