@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, lifted_of_classes
+from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, spurious_of_classes
 from dphh.udfs.draws.noise import bin_of, noise_of_rows
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.spurious import lifted_of_level
+from dphh.udfs.draws.spurious import spurious_of_level
 from dphh.udfs.draws.subsets import reports_of_rows
 from dphh.udfs.draws.votes import UINT64, random_words_of_rows, votes_of_rows
 from dphh.udfs.kernel import whole_users as of
@@ -104,10 +104,10 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "absent_nonpositive": drawn(absent_nonpositive, (LONG, LONG, LONG, *SIGMA_PURPOSE), LONG),
         "lifted_grams_of_class": drawn(
-            lifted_of_classes, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
+            spurious_of_classes, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
         ),
         "lifted": drawn(
-            lifted_of_level,
+            spurious_of_level,
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),

@@ -143,7 +143,7 @@ CASES = {
 #: By name; where they live is their own affair.
 DRAWING = (
     "draw_rounded_gaussian",
-    "draw_noise_between",
+    "draw_noise_at_least",
     "draw_binomial",
     "draw_binomial_of_any_size",
     "draw_votes",

@@ -143,9 +143,9 @@ def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
     """Of draws that are given to lie above something: how many above what."""
     found: Counter[int] = Counter()
     for draw in draws:
-        if draw.name == "draw_noise_between" and draw.asked.get("end") is None:
+        if draw.name == "draw_noise_at_least" and draw.asked.get("below") is None:
             assert draw.asked["sigma"] == sigma_grid
-            found[draw.asked["floor"]] += draw.asked["count"]
+            found[draw.asked["least"]] += draw.asked["count"]
     return {floor: count for floor, count in found.items() if count}
 
 

@@ -6,13 +6,14 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 from scipy import stats
 
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
-from dphh.udfs.draws.absent import draw_bins, draw_lifted, draw_nonpositive
+from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, draw_spurious_of_class
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.recorded_runs import recorded
@@ -38,18 +39,18 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     valid, held, thresholds, law = small()
     supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
-    absent = np.array([draw_bins(*each, law, SYSTEM, purpose) for each in enumerate(numbers)])
-    nonpositive = np.zeros_like(absent)
-    for (group, column), grams in np.ndenumerate(absent):
-        nonpositive[group, column] = draw_nonpositive(
-            group, column, int(grams), law, SYSTEM, purpose
-        )
+    classes = pa.array(range(len(numbers)))
+    by_bin = absent_bins(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
+    absent = by_bin.field("grams").to_numpy().reshape(len(numbers), -1)
+    row_class, row_bin, grams = (pa.array(at.ravel()) for at in (*np.indices(absent.shape), absent))
+    signs = absent_nonpositive(SYSTEM, row_class, row_bin, grams, SIGMA_GRID, purpose)
+    nonpositive = signs.to_numpy().reshape(absent.shape)
     found: list[tuple[int, int, int, int]] = []
     for group, of_class in enumerate(zip(absent, nonpositive, thresholds, strict=True)):
-        lifted = draw_lifted(valid, group, *of_class, law, SYSTEM, purpose)
-        keys = lifted.candidates[~np.isin(lifted.candidates, held)][: len(lifted.bins)]
-        columns = (keys, lifted.bins, lifted.first, lifted.second)
-        found += zip(*(column.tolist() for column in columns), strict=True)
+        rows = draw_spurious_of_class(SYSTEM, valid, group, *of_class, law, purpose)
+        keys = rows.field("key").to_numpy()
+        drawn = [rows.field(name).drop_null().tolist() for name in ("bin", "first", "second")]
+        found += zip(keys[~np.isin(keys, held)].tolist(), *drawn, strict=False)
     return absent, nonpositive, found
 
 
@@ -132,11 +133,11 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
         group, column = map(int, draw.purpose.split()[-2:])
         chance = Fraction(above[int(thresholds[group, column])], above[1])
         assert draw.asked["p"] == chance
-    weights = [draw for draw in asked.draws if draw.name == "draw_noise_between"]
+    weights = [draw for draw in asked.draws if draw.name == "draw_noise_at_least"]
     assert weights
     ends = [*law.starts.tolist(), law.noise.reach + 1]
     for draw in weights:
         group, column = map(int, draw.purpose.split()[-2:])
-        floor, end = draw.asked["floor"], draw.asked.get("end")
+        floor, end = draw.asked["least"], draw.asked.get("below")
         wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
         assert [floor, end] in wanted

@@ -16,7 +16,7 @@ from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
-from dphh.udfs.draws.noise import draw_binomial, draw_noise_above, draw_rounded_gaussian
+from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
 from tests.draws import CHANCE, Scripted, register_draws
 
@@ -147,7 +147,7 @@ def test_keys_decide_across_blocks_and_orders() -> None:
     [(5, -30), (5, -4), (5, 0), (5, 1), (5, 6), (5, 25), (12_000, 72_000)],
 )
 def test_noise_above_a_floor(sigma: int, floor: int) -> None:
-    drawn = draw_noise_above(SYSTEM, sigma, floor, 30_000, "test")
+    drawn = draw_noise_at_least(SYSTEM, sigma, floor, 30_000, "test")
     assert drawn.min() >= floor
     step, whole = max(1, sigma // 60), tail(sigma, floor)
     edges = [
@@ -161,8 +161,8 @@ def test_noise_above_a_floor(sigma: int, floor: int) -> None:
 def test_noise_above_a_floor_that_is_out_of_reach() -> None:
     for floor in (15 * 100, 19 * 100 + 1, 10**9):
         with pytest.raises(UsageError, match="too small"):
-            draw_noise_above(SYSTEM, 100, floor, 1, "test")
-    assert draw_noise_above(SYSTEM, 100, 12 * 100, 1, "test").min() >= 1200
+            draw_noise_at_least(SYSTEM, 100, floor, 1, "test")
+    assert draw_noise_at_least(SYSTEM, 100, 12 * 100, 1, "test").min() >= 1200
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.draws.spurious import draw_lifted_grams
+from dphh.udfs.draws.spurious import spurious_of_level
 
 WORDS = [f"w{i}" for i in range(5)]
 
@@ -124,8 +124,10 @@ def all_keys(valid):
 
 def drawn(valid, held, threshold):
     """Keys and noisy weights, as released_grams.sql takes them of what was lifted."""
-    lifted = draw_lifted_grams(valid, len(held), SIGMA, threshold, SystemRandomness(), "test")
-    return lifted.keys[~np.isin(lifted.keys, held)][: len(lifted.noisy)], lifted.noisy
+    kept = pa.array([len(held)])
+    rows = spurious_of_level(SystemRandomness(), kept, valid, SIGMA, threshold, "test").flatten()
+    keys, noisy = rows.field("key").to_numpy(), rows.field("noisy").drop_null().to_numpy()
+    return keys[~np.isin(keys, held)][: len(noisy)], noisy
 
 
 @pytest.mark.parametrize("pruning", ["both", "single"])

@@ -19,7 +19,6 @@ The numbers of absent grams are private: they depend on how many valid grams som
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -29,7 +28,7 @@ import pyarrow as pa
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
-from dphh.udfs.draws.noise import draw_noise_above, draw_noise_between
+from dphh.udfs.draws.noise import draw_noise_at_least
 from dphh.udfs.draws.randomness import Randomness, uniform_below
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.text.hashes import Integers
@@ -41,71 +40,42 @@ class ValidGramsByClass(Protocol):
     @property
     def sizes(self) -> Integers: ...
 
-    def keys(self, at_class: int, indices: Integers) -> Integers: ...
+    def keys(self, class_number: int, indices: Integers) -> Integers: ...
 
 
-def draw_bins(
-    at_class: int, absent: int, law: Bins, randomness: Randomness, purpose: str
-) -> list[int]:
-    """Draws how many of a class's absent grams fall into each bin of round 1."""
-    return draw_multinomial(
-        randomness, absent, law.noise_probability_units, f"{purpose}/absent {at_class}"
-    )
+def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
+    """Rows (position, key, ...) of candidate keys, with columns drawn for spurious grams.
 
-
-def draw_nonpositive(
-    at_class: int, at_bin: int, absent: int, law: Bins, randomness: Randomness, purpose: str
-) -> int:
-    """Draws how many of a row's absent grams have noise of 0 or below in round 2."""
-    if not absent:
-        return 0
-    at_most_zero = 1 - Fraction(law.noise.survival(1), TABLE_ONE)
-    row = at_class * len(law.starts) + at_bin
-    return draw_binomial_of_any_size(
-        randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"
-    )
-
-
-@dataclass(frozen=True)
-class LiftedInClass:
-    """The absent grams of a class that pass, drawn before it is known which grams users hold.
-
-    The first absent key of `candidates` gets the first bin and weights, and so on. Any
-    assignment has the right distribution, since the candidates are in random order.
+    They are drawn before it is known which grams users hold. The first candidate that no user
+    holds gets the bin and noised weights in the first row, the second such candidate those in the
+    second row, and so on; further rows have NULLs. Any assignment has the right distribution, since
+    candidates are in random order.
     """
-
-    candidates: Integers
-    bins: Integers
-    first: Integers
-    second: Integers
-
-
-def candidates_in_order(keys: Integers, **lifted: Integers) -> pa.StructArray:
-    """(position, key, ...) of each candidate key, in the order drawn, with the columns of what
-    noise lifts; spare ones have NULLs."""
 
     def column(values: Integers) -> pa.Array:
         more = pa.nulls(len(keys) - len(values), pa.int64())
         return pa.concat_arrays([_int64_array(values), more])
 
-    columns = {"position": np.arange(len(keys)), "key": keys, **lifted}
+    columns = {"position": np.arange(len(keys)), "key": keys, **drawn}
     return pa.StructArray.from_arrays([*map(column, columns.values())], [*columns])
 
 
-def draw_lifted(
+def draw_spurious_of_class(
+    randomness: Randomness,
     valid: ValidGramsByClass,
-    at_class: int,
+    class_number: int,
     absent: Integers,
     nonpositive: Integers,
     thresholds: Integers,
     law: Bins,
-    randomness: Randomness,
     purpose: str,
-) -> LiftedInClass:
-    """Draws how many absent grams of a class pass, their noised weights, and candidate keys."""
+) -> pa.StructArray:
+    """Draws how many absent grams of a class pass, their bins and noised weights, and candidate
+    keys: rows (position, key, bin, first, second). `absent`, `nonpositive` and `thresholds` have
+    the numbers of absent grams, of those below 1 in round 2, and the threshold, by bin."""
     noise = law.noise
     positive = noise.survival(1)
-    # Nothing is drawn for a threshold beyond the noise table or a row without absent grams.
+    # Nothing is drawn for a threshold beyond the noise table or a bin without absent grams.
     passing = np.zeros(len(absent), dtype=np.int64)
     for at_bin in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[at_bin])
@@ -114,54 +84,55 @@ def draw_lifted(
             randomness,
             int(absent[at_bin] - nonpositive[at_bin]),
             Fraction(noise.survival(threshold), positive),
-            f"{purpose}/spurious {at_class} {at_bin}",
+            f"{purpose}/spurious {class_number} {at_bin}",
         )
     nothing = np.empty(0, dtype=np.int64)
     if not passing.any():
-        return LiftedInClass(nothing, nothing, nothing, nothing)
+        return rows_of_candidates(nothing, bin=nothing, first=nothing, second=nothing)
     first, second = [], []
     for at_bin in np.flatnonzero(passing).tolist():
-        name, number = f"{purpose}/spurious {at_class} {at_bin}", int(passing[at_bin])
+        name, number = f"{purpose}/spurious {class_number} {at_bin}", int(passing[at_bin])
         start = int(law.starts[at_bin])
         after = int(law.starts[at_bin + 1]) if at_bin + 1 < len(passing) else noise.reach + 1
-        first.append(draw_noise_between(randomness, noise.sigma, start, after, number, name))
-        second.append(
-            draw_noise_above(randomness, noise.sigma, int(thresholds[at_bin]), number, name)
-        )
-    size, number, of_absent = int(valid.sizes[at_class]), int(passing.sum()), sum(absent.tolist())
+        first.append(draw_noise_at_least(randomness, noise.sigma, start, number, name, after))
+        threshold = int(thresholds[at_bin])
+        second.append(draw_noise_at_least(randomness, noise.sigma, threshold, number, name))
     indices = draw_candidates(
-        size, number, of_absent, randomness, f"{purpose}/spurious {at_class}/keys"
+        randomness,
+        int(valid.sizes[class_number]),
+        sum(absent.tolist()),
+        int(passing.sum()),
+        f"{purpose}/spurious {class_number}/keys",
     )
-    at_bins = np.repeat(np.arange(len(passing)), passing)
-    keys = valid.keys(at_class, indices)
-    return LiftedInClass(keys, at_bins, np.concatenate(first), np.concatenate(second))
+    return rows_of_candidates(
+        valid.keys(class_number, indices),
+        bin=np.repeat(np.arange(len(passing)), passing),
+        first=np.concatenate(first),
+        second=np.concatenate(second),
+    )
 
 
 def draw_candidates(
-    size: int, number: int, absent: int, randomness: Randomness, purpose: str
+    randomness: Randomness, valid_count: int, absent_count: int, needed: int, purpose: str
 ) -> Integers:
-    """Draws different indices below `size`, in uniformly random order: so many that at least
-    `number` of them are among the `absent` ones. The first `number` of these are a uniform choice.
+    """Draws different indices of valid grams, in uniformly random order: so many that at least
+    `needed` of them are of absent grams. The first `needed` of these are a uniform choice.
 
-    While fewer than `number` absent grams were drawn, each draw hits a new one with probability at
-    least (absent - number + 1) / size. If the mean number of hits is m = 2 number + 710, there are
-    fewer than `number` with probability at most exp(-(m - number)^2 / (2 m)) < 2^-256 (Chernoff).
-    If that takes `size` draws or more, all numbers are returned in random order, so none is
-    missing.
+    While fewer than `needed` absent grams were drawn, each draw hits a new one with probability at
+    least (absent_count - needed + 1) / valid_count. If the mean number of hits is m = 2 needed +
+    710, there are fewer than `needed` with probability at most exp(-(m - needed)^2 / (2 m)) <
+    2^-256 (Chernoff; 710 is 4 ln(2^256), rounded up). If that takes `valid_count` draws or more,
+    all indices are returned in random order, so none is missing.
     """
-    draws = -(-(2 * number + _SPARE_HITS) * size // (absent - number + 1))
-    if draws >= size:
-        return _random_permutation(size, randomness, purpose)
-    drawn = uniform_below(randomness, size, draws, purpose).astype(np.int64)
+    draws = -(-(2 * needed + 710) * valid_count // (absent_count - needed + 1))
+    if draws >= valid_count:
+        return _random_permutation(randomness, valid_count, purpose)
+    drawn = uniform_below(randomness, valid_count, draws, purpose).astype(np.int64)
     _, first = np.unique(drawn, return_index=True)
     return drawn[np.sort(first)]
 
 
-#: 4 ln(2^256), rounded up: then too few hits have a probability below 2^-256.
-_SPARE_HITS = 710
-
-
-def _random_permutation(count: int, randomness: Randomness, purpose: str) -> Integers:
+def _random_permutation(randomness: Randomness, count: int, purpose: str) -> Integers:
     """A uniformly random permutation of the numbers below `count`: sorts random words, drawn again
     until no two are equal."""
     while True:
@@ -176,36 +147,41 @@ def _random_permutation(count: int, randomness: Randomness, purpose: str) -> Int
 
 
 def absent_bins(
-    randomness: Randomness, classes: Any, grams: Any, sigma: int, purpose: str
+    randomness: Randomness, classes: Any, absent: Any, sigma: int, purpose: str
 ) -> pa.Array:
     """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
-    into each bin of round 1."""
+    into each bin of round 1; `grams` says how many absent grams each class has."""
     law = Bins(sigma)
-    fallen = [
-        draw_bins(at_class, absent, law, randomness, purpose)
-        for at_class, absent in zip(classes.to_pylist(), grams.to_pylist(), strict=True)
+    by_bin = [
+        draw_multinomial(
+            randomness, grams, law.noise_probability_units, f"{purpose}/absent {class_number}"
+        )
+        for class_number, grams in zip(classes.to_pylist(), absent.to_pylist(), strict=True)
     ]
-    columns = [np.tile(np.arange(len(law.starts)), len(fallen)), np.array(fallen).ravel()]
+    columns = [np.tile(np.arange(len(law.starts)), len(by_bin)), np.array(by_bin).ravel()]
     pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
-    return lists_of(np.full(len(fallen), len(law.starts)), pairs)
+    return lists_of(np.full(len(by_bin), len(law.starts)), pairs)
 
 
 def absent_nonpositive(
-    randomness: Randomness, classes: Any, at_bins: Any, grams: Any, sigma: int, purpose: str
+    randomness: Randomness, classes: Any, at_bins: Any, absent: Any, sigma: int, purpose: str
 ) -> pa.Array:
     """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
-    grams have noise of 0 or below in round 2."""
+    grams have noise of 0 or below in round 2; `grams` says how many absent grams each row has."""
     law = Bins(sigma)
-    rows = zip(*(column.to_pylist() for column in (classes, at_bins, grams)), strict=True)
-    return _int64_array(
-        [
-            draw_nonpositive(at_class, at_bin, absent, law, randomness, purpose)
-            for at_class, at_bin, absent in rows
-        ]
-    )
+    at_most_zero = 1 - Fraction(law.noise.survival(1), TABLE_ONE)
+    drawn = []
+    for class_number, at_bin, grams in zip(
+        *(column.to_pylist() for column in (classes, at_bins, absent)), strict=True
+    ):
+        name = f"{purpose}/absent signs {class_number * len(law.starts) + at_bin}"
+        drawn.append(
+            draw_binomial_of_any_size(randomness, grams, at_most_zero, name) if grams else 0
+        )
+    return _int64_array(drawn)
 
 
-def lifted_of_classes(
+def spurious_of_classes(
     randomness: Randomness,
     classes: Any,
     rows: Any,
@@ -213,21 +189,21 @@ def lifted_of_classes(
     sigma: int,
     purpose: str,
 ) -> pa.Array:
-    """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: `draw_lifted` for each
-    class; `rows` are its (bin, grams, nonpositive, threshold)."""
-    law, made = Bins(sigma), []
-    for at_class, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
+    """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: the spurious grams of each
+    class (`draw_spurious_of_class`); `rows` are its (bin, grams, nonpositive, threshold)."""
+    law, drawn = Bins(sigma), []
+    for class_number, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
         of_class = sorted(unsorted, key=lambda row: row["bin"])
         absent, nonpositive, thresholds = (
             np.array([row[name] for row in of_class], dtype=np.int64)
             for name in ("grams", "nonpositive", "threshold")
         )
-        drawn = draw_lifted(
-            valid, at_class, absent, nonpositive, thresholds, law, randomness, purpose
+        drawn.append(
+            draw_spurious_of_class(
+                randomness, valid, class_number, absent, nonpositive, thresholds, law, purpose
+            )
         )
-        weights = {"first": drawn.first, "second": drawn.second}
-        made.append(candidates_in_order(drawn.candidates, bin=drawn.bins, **weights))
-    return lists_of(np.array([len(each) for each in made], np.int64), pa.concat_arrays(made))
+    return lists_of(np.array([len(each) for each in drawn], np.int64), pa.concat_arrays(drawn))
 
 
 def _int64_array(values: Any) -> pa.Array:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,7 @@ from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_i
 Integers = NDArray[np.int64]
 
 _DRAWS_AT_ONCE = 1 << 16  # intermediate arrays of so many stay in the processor's cache
-_DRAWS_BEFORE_GUIDE = 1 << 17  # from one table, after which its guide is worth building
-_REMAINING_BITS = TABLE_BITS - 64  # bits of an entry after its first 64
-_ALLOWED_DISTANCE = ldexp(1.0, -80)
-_LARGEST_BINOMIAL_VARIANCE = 1 << 30
+_DRAWS_BEFORE_GUIDE = 1 << 17  # after so many draws of one sigma, building a guide pays off
 
 
 class _Sampler:
@@ -57,6 +53,7 @@ class _Sampler:
 
     @cached_property
     def guide(self) -> NDArray[np.int32]:
+        """By bucket: the magnitude, or -1 where an entry falls into the bucket."""
         first = (self.ascending >> self.shift).astype(np.intp)
         last = ((self.ascending + self.error) >> self.shift).astype(np.intp)
         entries = np.bincount(first, minlength=self.buckets)
@@ -64,53 +61,51 @@ class _Sampler:
         guide[first] = guide[last] = -1
         return guide
 
-    def invert(
-        self, words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
+    def noise_of(
+        self, random_words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
-        position = words >> np.uint64(1)
-        self.drawn += len(words)
+        """The noise of each random word, and of the further ones that a word needs to decide."""
+        uniform = random_words >> np.uint64(1)
+        self.drawn += len(random_words)
         if self.drawn < _DRAWS_BEFORE_GUIDE:
-            magnitude, rows = self._search_table(position)
+            magnitude, rows = self._search_table(uniform)
         else:
-            magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
+            magnitude = self.guide[(uniform >> self.shift).astype(np.intp)].astype(np.int64)
             marked = np.flatnonzero(magnitude < 0)
-            magnitude[marked], rows = self._search_table(position[marked])
+            magnitude[marked], rows = self._search_table(uniform[marked])
             rows = marked[rows]
         if len(rows):
-            magnitude[rows] = self._settle_undecided(
-                position[rows], rows, randomness, purpose, keys
-            )
-        sign = (words & np.uint64(1)).astype(np.int64)
+            named = None if keys is None else keys.take(pa.array(rows))
+            settled = self._settle_undecided(uniform[rows], randomness, purpose, named)
+            magnitude[rows] = settled
+        sign = (random_words & np.uint64(1)).astype(np.int64)
         noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
         return noise
 
-    def _search_table(self, position: RandomWords) -> tuple[Integers, NDArray[np.intp]]:
-        """The magnitudes, and the indices of those that the 63 bits do not decide."""
-        below = np.searchsorted(self.ascending, position, side="right")
+    def _search_table(self, uniform: RandomWords) -> tuple[Integers, NDArray[np.intp]]:
+        """The magnitudes by these 63 bits, and the indices of those that they do not decide."""
+        below = np.searchsorted(self.ascending, uniform, side="right")
         # The first entry is 0, so `below` is at least 1.
-        near = np.flatnonzero(position - self.ascending[below - 1] <= self.error)
+        near = np.flatnonzero(uniform - self.ascending[below - 1] <= self.error)
         return len(self.ascending) - below, near
 
     def _settle_undecided(
-        self,
-        tops: RandomWords,
-        rows: NDArray[np.intp],
-        randomness: Randomness,
-        purpose: str,
-        keys: pa.Array | None,
+        self, first_bits: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> list[int]:
-        """The magnitudes that 63 bits do not decide: compares all 255 bits with full entries."""
-        named = None if keys is None else keys.take(pa.array(rows))
-        more = [randomness.random_words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
+        """The magnitudes that the first 63 bits do not decide: compares all 255 with full entries.
+        The others are drawn here."""
+        count = len(first_bits)
+        more = [randomness.random_words(count, f"{purpose}/word {i}", keys) for i in (2, 3, 4)]
         settled = []
-        for i, top in enumerate(tops):
-            uniform = int(top) << _REMAINING_BITS | to_int(np.array([words[i] for words in more]))
-            # From t(1) on it is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
+        for i, first in enumerate(first_bits):
+            others = to_int(np.array([words[i] for words in more]))
+            uniform = int(first) << (TABLE_BITS - 64) | others
+            # Never below 0, as uniform < 2^255 < 2^256 - t(1) = survival(0).
             settled.append(self.table.largest_with_survival_above(uniform))
         return settled
 
 
-@lru_cache(maxsize=8, typed=True)  # typed, as the cache of `rounded_gaussian`
+@lru_cache(maxsize=8, typed=True)  # typed: 5.0 must not find the sampler of 5
 def _sampler(sigma: int) -> _Sampler:
     return _Sampler(rounded_gaussian(sigma))
 
@@ -130,30 +125,29 @@ def draw_rounded_gaussian(
         stop = min(start + _DRAWS_AT_ONCE, count)
         named = None if keys is None else keys[start:stop]
         words = randomness.random_words(stop - start, purpose, named)
-        noise[start:stop] = sampler.invert(words, randomness, purpose, named)
+        noise[start:stop] = sampler.noise_of(words, randomness, purpose, named)
     return noise
 
 
-def draw_noise_above(
-    randomness: Randomness, sigma: int, floor: int, count: int, purpose: str
+def draw_noise_at_least(
+    randomness: Randomness,
+    sigma: int,
+    least: int,
+    count: int,
+    purpose: str,
+    below: int | None = None,
 ) -> Integers:
-    """`count` independent draws of round(N(0, sigma^2)), given that it is at least `floor`."""
-    return draw_noise_between(randomness, sigma, floor, None, count, purpose)
+    """`count` independent draws of round(N(0, sigma^2)), given that it is at least `least`, and
+    below `below` if that is given.
 
-
-def draw_noise_between(
-    randomness: Randomness, sigma: int, floor: int, end: int | None, count: int, purpose: str
-) -> Integers:
-    """`count` independent draws of the noise, given that it is at least `floor` and below `end`.
-
-    Exact inversion within the table: a uniform integer between survival(end) and survival(floor).
+    Exact inversion within the table: a uniform integer between survival(below) and survival(least).
     Conditioning divides the table's distance by the probability of the condition; a result above
     2^-80 is refused.
     """
     table = rounded_gaussian(sigma)
-    beyond = 0 if end is None else table.survival(end)
-    whole = table.survival(floor) - beyond
-    if whole <= 0 or table.distance * (1 << TABLE_BITS) / whole > _ALLOWED_DISTANCE:
+    beyond = 0 if below is None else table.survival(below)
+    whole = table.survival(least) - beyond
+    if whole <= 0 or table.distance * (1 << TABLE_BITS) / whole > 2.0**-80:
         raise UsageError(
             f"noise of sigma {sigma} is in the given range with a probability too small for exact "
             "draws (below about 2^-150); use a larger sigma or a wider range"
@@ -182,7 +176,7 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     """
     if n < 0 or not 0 <= p <= 1:
         raise UsageError("a binomial needs n >= 0 trials and a probability from 0 to 1")
-    if n * p * (1 - p) > _LARGEST_BINOMIAL_VARIANCE:
+    if n * p * (1 - p) > 1 << 30:
         raise UsageError("a binomial with a variance above 2^30 is too wide to tabulate")
     if p in (0, 1):
         return n * int(p)
@@ -204,8 +198,9 @@ def noise_of_rows(
     """
     if not len(key):
         return pa.array([], pa.int64())
-    of_sigma, of_purpose = _single_value(sigma, "sigma"), _single_value(purpose, "purpose")
-    return pa.array(draw_rounded_gaussian(randomness, of_sigma, len(key), of_purpose, key))
+    one_sigma = _value_in_all_rows(sigma, "sigma")
+    one_purpose = _value_in_all_rows(purpose, "purpose")
+    return pa.array(draw_rounded_gaussian(randomness, one_sigma, len(key), one_purpose, key))
 
 
 def bin_of(noisy: Any, sigma: int) -> pa.Array:
@@ -213,8 +208,9 @@ def bin_of(noisy: Any, sigma: int) -> pa.Array:
     return pa.array(Bins(sigma).bin_of(noisy.to_numpy()))
 
 
-def _single_value(column: pa.ChunkedArray, name: str) -> Any:
-    """The one value of a column. With a second one, noise could differ from what was priced."""
+def _value_in_all_rows(column: pa.ChunkedArray, name: str) -> Any:
+    """The value that all rows of a column have. With a second one, noise could differ from what was
+    priced."""
     value = column[0].as_py()
     if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):
         raise UsageError(f"the {name} of noise must be one constant and not NULL")

@@ -12,15 +12,14 @@ drops the kept ones (`sql/ngrams/released_grams.sql`), so that kept keys never l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.absent import candidates_in_order, draw_candidates
-from dphh.udfs.draws.noise import draw_binomial, draw_noise_above
+from dphh.udfs.draws.absent import draw_candidates, rows_of_candidates
+from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.text.hashes import Integers
@@ -34,38 +33,19 @@ class ValidGrams(Protocol):
     def keys(self, indices: Integers) -> Integers: ...
 
 
-@dataclass(frozen=True)
-class LiftedGrams:
-    """A level's spurious grams, drawn before it is known which valid grams some user keeps.
-
-    `keys` are distinct valid grams in the order drawn, more than `noisy` has entries. The first key
-    that no user keeps gets the first noised weight, the second such key the second, and so on.
-    """
-
-    keys: Integers
-    noisy: Integers
-
-
-def draw_lifted_grams(
-    valid: ValidGrams, kept: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
-) -> LiftedGrams:
-    """Draws how many valid grams noise lifts to the threshold, of all but the `kept` ones that some
-    user keeps; their noised weights; and candidate keys for them."""
-    absent = len(valid) - kept
-    tail = rounded_gaussian(sigma).tail(threshold)
-    number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
-    noisy = draw_noise_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
-    if not number:
-        return LiftedGrams(noisy, noisy)
-    chosen = draw_candidates(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
-    return LiftedGrams(valid.keys(chosen), noisy)
-
-
-def lifted_of_level(
+def spurious_of_level(
     randomness: Randomness, kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str
 ) -> pa.Array:
-    """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: the spurious
-    grams of a level, (position, key, noisy)."""
-    (held,) = kept.to_pylist()
-    drawn = draw_lifted_grams(valid, held, sigma, threshold, randomness, purpose)
-    return lists_of(np.array([len(drawn.keys)]), candidates_in_order(drawn.keys, noisy=drawn.noisy))
+    """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: draws how many
+    valid grams noise lifts to the threshold, of all but the `kept` ones that some user keeps; their
+    noised weights; and candidate keys for them. Gives rows (position, key, noisy)."""
+    absent = len(valid) - kept[0].as_py()
+    tail = rounded_gaussian(sigma).tail(threshold)
+    number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
+    name = f"{purpose}/spurious scores"
+    noisy = draw_noise_at_least(randomness, sigma, threshold, number, name)
+    keys = noisy
+    if number:
+        name = f"{purpose}/spurious keys"
+        keys = valid.keys(draw_candidates(randomness, len(valid), absent, number, name))
+    return lists_of(np.array([len(keys)]), rows_of_candidates(keys, noisy=noisy))
