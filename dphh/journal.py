@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.columns import TEXT_TYPES, stored_table
-from dphh.engines.host import Draw, Once
+from dphh.engines.host import Draw, DrawOnce
 from dphh.ledger import Booked, Ledger
 
 
-def once_for_run(book: Ledger, run: Booked) -> Once:
+def once_for_run(book: Ledger, run: Booked) -> DrawOnce:
     """The function that draws each step of this run once, and stores what the step releases."""
     drawn: set[str] = set()
 

@@ -17,7 +17,7 @@ from dphh.columns import (
     sorted_rows,
 )
 from dphh.corpus import Corpus, as_sequences, replace_corpus
-from dphh.engines.host import Host, Once
+from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
 from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
@@ -37,7 +37,7 @@ from dphh.prior import check_same_tokens
 Options = ParamSpec("Options")
 #: A function that runs the levels of a price and yields each in order. Its last argument is the
 #: joiner between an item's tokens.
-LevelsFunction = Callable[[Price, Host, Once, str], Iterator[LevelDone]]
+LevelsFunction = Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
@@ -164,7 +164,7 @@ class RunOutcome:
 
 
 def run_levels(
-    price: Price, host: Host, once: Once, joiner: str, say: Callable[[str], None]
+    price: Price, host: Host, once: DrawOnce, joiner: str, say: Callable[[str], None]
 ) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
     levels, counting = [], None

@@ -131,6 +131,6 @@ class RecordingHost(Host):
         tokens = [str(number) for number in range(self.rows)]
         return {"node": [0] * self.rows, "token": tokens, "ended": [False] * self.rows}
 
-    def ldp_kept(self, values: int, keep: int) -> ResultColumns:
-        kept = max(1, min(values, keep) // self.thresholds)
+    def ldp_kept(self, prefix_values: int, keep: int) -> ResultColumns:
+        kept = max(1, min(prefix_values, keep) // self.thresholds)
         return {"value": np.arange(kept), "reports": np.ones(kept, np.int64)}

@@ -25,13 +25,13 @@ CORPUS_TABLE_NAME = "corpus_rows"
 #: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
 PARAMETER_MEANINGS = {
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
+    "prefix_values": "how many values there are: a prefix of the level below, and what comes next",
     "released": "what was released before, with the numbers of these, to be looked up",
     "salt": "64 random bits, drawn for this level",
     "sigma": "the noise of the counts, from how many items are found",
     "threshold": "the least weight that noise reaches as seldom as `spurious` asks, from the level "
     "below",
     "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
-    "values": "how many values there are: a prefix of the level below, and what comes next",
     "weighing": "how much a user adds to each of the keys that they hold, to be looked up",
     "words_of_corpus": "how many different words the corpus has",
 }

@@ -20,7 +20,7 @@ from dphh.udfs.kernel.reading import Reading
 Draw = Callable[[], Any]
 #: A function of a step's name and a Draw. It returns what the step drew before; if there is
 #: nothing, it draws. So a run draws each step once.
-Once = Callable[[str, Draw], Any]
+DrawOnce = Callable[[str, Draw], Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ words AS (
     SELECT words_in_seats.seat, words_in_seats.word, words_in_seats.times
     FROM words_in_seats
     ANTI JOIN known ON words_in_seats.word = known.word
-    WHERE words_in_seats.seat > $first_seat AND words_in_seats.seat <= $last_seat
+    WHERE words_in_seats.seat > $seats_before AND words_in_seats.seat <= $last_seat
 ),
 
 held AS (
@@ -21,7 +21,7 @@ held AS (
         words.seat,
         CAST(
             prefixes.value + CASE
-                WHEN length(words.word) = $level THEN $characters
+                WHEN length(words.word) = $level THEN $character_count
                 ELSE ascii(substr(words.word, $level + 1, 1)) - 1
             END AS BIGINT
         ) AS value,

@@ -4,6 +4,6 @@
 -- the data. The order uses released columns only.
 SELECT value, reports
 FROM reports
-WHERE value < $values AND reports > 0
+WHERE value < $prefix_values AND reports > 0
 ORDER BY reports DESC, value ASC
 LIMIT $keep;

@@ -8,7 +8,7 @@ WITH
 
 due AS (
     SELECT seats.seat, turns.report
-    FROM range($first_seat + 1, $last_seat + 1) AS seats (seat)
+    FROM range($seats_before + 1, $last_seat + 1) AS seats (seat)
     CROSS JOIN range(1, $contributions + 1) AS turns (report)
 ),
 
@@ -28,7 +28,7 @@ SELECT
         seat || chr(31) || report,
         value,
         $domain,
-        $size,
+        $subset_size,
         CAST($numerator AS DECIMAL(20, 0)),
         $purpose
     ) AS subset

@@ -18,7 +18,7 @@ released AS (
 -- W_i <- G_k(w_i), of which V_k has those whose two pieces were released. dphh_pairs gives the
 -- keys, and drops the positions that can be part of no valid gram.
 candidates AS (
-    SELECT user_hashes, dphh_pairs(lengths, grams, ends, $ahead) AS pairs, ends
+    SELECT user_hashes, dphh_pairs(lengths, grams, ends, $positions_ahead) AS pairs, ends
     FROM released
 )
 

@@ -1,7 +1,7 @@
 -- Where valid grams of two words stand: at each position the key of the pair that begins there, -1
 -- for none. A pair is valid where both words were released; they stand side by side in one text.
--- Positions that can be part of no pair are dropped. With pruning on a single side ($single) all
--- stay, and `ends` has the released words, in which longer grams may end.
+-- Positions that can be part of no pair are dropped. With pruning on a single side ($single_side)
+-- all stay, and `ends` has the released words, in which longer grams may end.
 -- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k, with every occurrence of a
 -- gram; grams_level.sql makes it a set.
 -- In: users (user_hashes, lengths, ids, words); $released, the released words and their numbers.
@@ -21,7 +21,7 @@ released_and_ends AS (
         user_hashes,
         lengths,
         grams,
-        CASE WHEN $single THEN grams END AS ends
+        CASE WHEN $single_side THEN grams END AS ends
     FROM released
 ),
 

@@ -3,7 +3,7 @@
 -- the most reports are kept. Of those that tie for the last places, the first ones are kept; the
 -- paper keeps all (docs/ldp_trie.md).
 -- In: devices (seat, word, times); known (word), words that no longer count; prefixes (number,
--- tokens), of the level below, public; $characters, in order; $first_seat and $last_seat.
+-- tokens), of the level below, public; $characters, in order; $seats_before and $last_seat.
 -- Out: kept (value, prefix, ended, reports). A value is number * (len($characters) + 1) plus the
 -- index of the next character; the largest index means the end of the word.
 CREATE OR REPLACE TEMP TABLE kept AS
@@ -20,7 +20,7 @@ held AS (
     FROM devices
     INNER JOIN prefixes ON list_slice(devices.word, 1, $level) = prefixes.tokens
     ANTI JOIN known ON devices.word = known.word
-    WHERE devices.seat > $first_seat AND devices.seat <= $last_seat
+    WHERE devices.seat > $seats_before AND devices.seat <= $last_seat
 ),
 
 next_prefixes AS (
@@ -52,7 +52,7 @@ chosen AS (
 -- each, so that no user reports a value twice.
 due AS (
     SELECT seats.range AS seat, turns.range AS report
-    FROM range($first_seat + 1, $last_seat + 1) AS seats, range(1, $contributions + 1) AS turns
+    FROM range($seats_before + 1, $last_seat + 1) AS seats, range(1, $contributions + 1) AS turns
 ),
 
 said AS (
@@ -64,15 +64,15 @@ said AS (
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
 
--- Algorithm 1, subset selection: a set of $size values, which contains the user's own value with
--- probability $numerator / 2^64.
+-- Algorithm 1, subset selection: a set of $subset_size values, which contains the user's own value
+-- with probability $numerator / 2^64.
 messages AS MATERIALIZED (
     SELECT
         dphh_report(
             seat || chr(31) || report,
             value,
             $domain,
-            $size,
+            $subset_size,
             CAST($numerator AS DECIMAL(20, 0)),
             $purpose
         ) AS subset

@@ -1,8 +1,8 @@
 -- One sequence a user for the whole run (Zhu et al. 2020 draw it anew at each level, Algorithm 3):
 -- a random row of the user, by one random word a user. (The remainder favours some rows by less
 -- than 2^-32; privacy does not depend on which row it is.)
--- In: texts (user_id, tokens). Out: one_each (user_id, tokens).
-CREATE OR REPLACE TEMP TABLE one_each AS
+-- In: texts (user_id, tokens). Out: one_sequence_each (user_id, tokens).
+CREATE OR REPLACE TEMP TABLE one_sequence_each AS
 WITH
 
 draws AS MATERIALIZED (

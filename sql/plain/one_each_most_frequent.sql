@@ -1,6 +1,6 @@
 -- One sequence a user for the whole run: the one in most of the user's rows, the first of those if
--- several tie. In: texts (user_id, tokens). Out: one_each (user_id, tokens).
-CREATE OR REPLACE TEMP TABLE one_each AS
+-- several tie. In: texts (user_id, tokens). Out: one_sequence_each (user_id, tokens).
+CREATE OR REPLACE TEMP TABLE one_sequence_each AS
 SELECT user_id, tokens
 FROM texts
 WHERE len(tokens) > 0

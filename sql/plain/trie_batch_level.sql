@@ -1,13 +1,13 @@
--- TrieHH, one level as in the papers (Zhu et al. 2020, Algorithms 1 and 2): $batch of all users
--- ($idle of whom have no sequence) are sampled without replacement. Each votes for the prefix of
--- $level tokens of their sequence, if its prefix of $level - 1 tokens is in the trie.
--- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
+-- TrieHH, one level as in the papers (Zhu et al. 2020, Algorithms 1 and 2): $drawn_users of all
+-- users ($idle of whom have no sequence) are drawn without replacement. Each votes for the prefix
+-- of $level tokens of their sequence, if its prefix of $level - 1 tokens is in the trie.
+-- In: one_sequence_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
 INSERT INTO trie
 WITH
 
 everyone AS (
     SELECT user_id AS name, tokens
-    FROM one_each
+    FROM one_sequence_each
     UNION ALL
     SELECT chr(31) || range AS name, NULL AS tokens
     FROM range($idle)
@@ -22,7 +22,7 @@ batch AS (
     SELECT tokens
     FROM draws
     ORDER BY draw
-    LIMIT $batch
+    LIMIT $drawn_users
 ),
 
 nodes AS (

@@ -1,7 +1,7 @@
 -- TrieHH, one level (Zhu et al. 2020, Algorithms 1 and 2), where each user is sampled by an
 -- independent coin: a sampled user whose sequence begins with a prefix of the trie votes for the
 -- prefix one token longer. The end of a sequence is a token of its own kind.
--- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
+-- In: one_sequence_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
 INSERT INTO trie
 WITH
 
@@ -16,12 +16,12 @@ nodes AS (
 -- The users whose sequence begins with a prefix in the trie, and the prefix one token longer.
 next_prefixes AS (
     SELECT
-        one_each.user_id,
-        list_slice(one_each.tokens, 1, $level) AS prefix,
-        len(one_each.tokens) < $level AS ended,
+        one_sequence_each.user_id,
+        list_slice(one_sequence_each.tokens, 1, $level) AS prefix,
+        len(one_sequence_each.tokens) < $level AS ended,
         nodes.node
-    FROM one_each
-    INNER JOIN nodes ON list_slice(one_each.tokens, 1, $level - 1) = nodes.tokens
+    FROM one_sequence_each
+    INNER JOIN nodes ON list_slice(one_sequence_each.tokens, 1, $level - 1) = nodes.tokens
 ),
 
 -- Only tests use a coin's name: the prefix, and the voter's rank among those who hold it.

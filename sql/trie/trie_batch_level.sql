@@ -1,14 +1,14 @@
--- TrieHH, one level as in the papers (Algorithms 1 and 2): $batch of $users users, sampled without
--- replacement, vote for the prefix of $level tokens of their sequence if the prefix one token
--- shorter is in the trie. Users without a sequence are sampled alike, and do not vote.
--- In: one_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
+-- TrieHH, one level as in the papers (Algorithms 1 and 2): $drawn_users of $users users, drawn
+-- without replacement, vote for the prefix of $level tokens of their sequence if the prefix one
+-- token shorter is in the trie. Users without a sequence are drawn alike, and do not vote.
+-- In: one_sequence_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
 -- Out: draws (user_id, draw), drawn once; votes (node, token, ended, votes).
 CREATE TEMP TABLE draws AS
 WITH
 
 counted AS (
     SELECT count(*) AS holders
-    FROM one_each
+    FROM one_sequence_each
 ),
 
 without_sequence AS (
@@ -19,7 +19,7 @@ without_sequence AS (
 
 everyone AS (
     SELECT user_id, user_id AS name
-    FROM one_each
+    FROM one_sequence_each
     UNION ALL
     SELECT NULL AS user_id, name
     FROM without_sequence
@@ -28,9 +28,10 @@ everyone AS (
 SELECT user_id, dphh_word(name, $purpose) AS draw
 FROM everyone;
 
--- The sample, `batch`, are the $batch users with the lowest draws. No task sorts all users: they
--- are counted by the first 16 bits of their draws, and sorted only among those with the same bits,
--- where the sample is not yet full. (Rounding may change the bits, but keeps their order.)
+-- The $drawn_users users with the lowest draws are the drawn ones; of these, `voters` have a
+-- sequence. No task sorts all users: they are counted by the first 16 bits of their draws, and
+-- sorted only among those with the same bits, while fewer than $drawn_users have lower ones.
+-- (Rounding may change the bits, but keeps their order.)
 CREATE TEMP TABLE votes AS
 WITH
 
@@ -58,23 +59,23 @@ in_order AS (
         filling.users_before + row_number() OVER (PARTITION BY led.bits ORDER BY led.draw) AS place
     FROM led
     INNER JOIN filling ON led.bits = filling.bits
-    WHERE filling.users_before < $batch
+    WHERE filling.users_before < $drawn_users
 ),
 
-batch AS (
-    SELECT one_each.tokens
+voters AS (
+    SELECT one_sequence_each.tokens
     FROM in_order
-    INNER JOIN one_each ON in_order.user_id = one_each.user_id
-    WHERE in_order.place <= $batch
+    INNER JOIN one_sequence_each ON in_order.user_id = one_sequence_each.user_id
+    WHERE in_order.place <= $drawn_users
 ),
 
 next_prefixes AS (
     SELECT
         trie.node,
-        try_element_at(batch.tokens, $level) AS token,
-        array_size(batch.tokens) < $level AS ended
-    FROM batch
-    INNER JOIN trie ON list_slice(batch.tokens, 1, $level - 1) = trie.tokens
+        try_element_at(voters.tokens, $level) AS token,
+        array_size(voters.tokens) < $level AS ended
+    FROM voters
+    INNER JOIN trie ON list_slice(voters.tokens, 1, $level - 1) = trie.tokens
 )
 
 SELECT node, token, ended, count(*) AS votes

@@ -221,8 +221,10 @@ class Plain:
             if isinstance(level, VoteLevel):
                 self.run("trie_level", numerator=level.numerator, **known)
             else:
-                ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
-                self.run("trie_batch_level", batch=level.batch, idle=level.users - holders, **known)
+                counted = self.con.execute("SELECT count(*) FROM one_sequence_each")
+                ((holders,),) = counted.fetchall()
+                drawn = {"drawn_users": level.batch, "idle": level.users - holders}
+                self.run("trie_batch_level", **drawn, **known)
             asked = "SELECT tokens, ended FROM trie WHERE level = ?"
             rows = self.con.execute(asked, [level.level]).fetchall()
             found.append({(tuple(tokens), ended) for tokens, ended in rows})
@@ -246,13 +248,13 @@ class Plain:
         self.run(
             "ldp_trie_level",
             level=level.level,
-            first_seat=level.first_seat,
+            seats_before=level.first_seat,
             last_seat=level.first_seat + level.users,
             characters=list(characters),
             contributions=level.contributions,
             sampling=level.sampling,
             domain=level.domain,
-            size=level.size,
+            subset_size=level.size,
             numerator=level.numerator,
             keep=level.keep,
             purpose=purpose,

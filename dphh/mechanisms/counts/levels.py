@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
-from dphh.engines.host import Host, Lookup, Once
+from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.levels.counts import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
@@ -23,12 +23,12 @@ from dphh.udfs.kernel.reading import ReadItems
 Item = Sequence[str]
 
 
-def counts_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def counts_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     yield from count_listed_items(price["of"], price, host, once, joiner)
 
 
 def count_listed_items(
-    listed: Sequence[Item], price: Price, host: Host, once: Once, joiner: str
+    listed: Sequence[Item], price: Price, host: Host, once: DrawOnce, joiner: str
 ) -> Iterator[LevelDone]:
     """Count the users of every item of the list, held or not, within the price's groups."""
     (level,) = price.levels
@@ -50,7 +50,7 @@ def count_listed_items(
 
 
 def count_items(
-    host: Host, once: Once, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+    host: Host, once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and for each item and group, the columns users, low and high."""
     drawn = once("counts", lambda: draw_counts(host, level, items, groups))
@@ -89,7 +89,7 @@ def draw_counts(
 
 
 def count_found_items(
-    found: Any, counting: FoundCounts, host: Host, once: Once
+    found: Any, counting: FoundCounts, host: Host, once: DrawOnce
 ) -> tuple[dict[str, Any], Any]:
     """The manifest of the counts of what a run found, and the found rows with count columns.
 

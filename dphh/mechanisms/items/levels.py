@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
-from dphh.engines.host import Host, Once
+from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.levels import count_listed_items
 from dphh.mechanisms.ngrams.forecast.levels import word_level_with_prior
 from dphh.mechanisms.released_rows import LevelDone
@@ -15,7 +15,7 @@ from dphh.price import Price
 from dphh.udfs.kernel.reading import ReadWords
 
 
-def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
         yield from _domain_levels(price, host, once, joiner)
     elif price.prior is not None:
@@ -26,7 +26,7 @@ def items_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[
         yield from set_union_levels(price, host, once, joiner)
 
 
-def _domain_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def _domain_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     """The level of a known domain. The released intervals alone decide which rows are left out."""
     least = dict(price.parameters).get("min_users")
     for done in count_listed_items(price["domain"], price, host, once, joiner):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import LDP_TRIE_SCHEMA
-from dphh.engines.host import Host, Once
+from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.mechanisms.released_rows import LevelDone
@@ -91,7 +91,7 @@ class TrieGrowth:
         return tuple(self.characters[ord(code) - 1] for code in word)
 
 
-def ldp_trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
     characters = tuple(price["character_set"])
@@ -136,7 +136,7 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
 def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
     """Ask the level's users, and return the values in the most reports: an Arrow table (value,
     reports)."""
-    seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
+    seats = {"seats_before": level.first_seat, "last_seat": level.first_seat + level.users}
     host.put("prefixes", growth.prefix_table())
     # prefixes (prefix, value)
     host.put("known", pa.table({"word": pa.array(growth.known, pa.string())}))
@@ -145,7 +145,7 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
         "ldp_choice",
         **seats,
         level=level.level,
-        characters=level.characters,
+        character_count=level.characters,
         contributions=level.contributions,
         sampling=level.sampling,
         purpose=purpose,
@@ -156,12 +156,12 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
         **seats,
         contributions=level.contributions,
         domain=level.domain,
-        size=level.size,
+        subset_size=level.size,
         numerator=level.numerator,
         purpose=purpose,
     )
     # messages (subset); reports (value, reports)
-    kept_values = host.take("ldp_kept", values=growth.value_count, keep=level.keep)
+    kept_values = host.take("ldp_kept", prefix_values=growth.value_count, keep=level.keep)
     host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
     return kept_values
 

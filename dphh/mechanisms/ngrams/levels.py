@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import SCORED_SCHEMA
-from dphh.engines.host import Host, Lookup, Once
+from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
@@ -25,12 +25,12 @@ from dphh.price import Price
 from dphh.udfs.kernel.reading import ReadWords
 
 
-def ngrams_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels = forecast_levels if price.method == "forecast" else dpne_levels
     return levels(price, host, once, joiner)
 
 
-def dpne_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     host.gather("users", ReadWords(marks_ends=True))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.host import Host, Lookup, Once
+from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_words
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound, reweighing_of_round
@@ -22,7 +22,7 @@ from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
 
 
-def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[LevelDone]:
+def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterator[LevelDone]:
     host.gather("users", ReadWords())
     # users (user_hashes, lengths, ids, words)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
@@ -42,7 +42,7 @@ def set_union_levels(price: Price, host: Host, once: Once, _: str) -> Iterator[L
         yield LevelDone(level, scored_words(items, scored, level.grid_bits))
 
 
-def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
+def _run_chosen(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
     """How many items the first round finds decides whether one round follows, or several. The first
     round releases no item."""
     first, alone, *rounds = levels
@@ -54,12 +54,14 @@ def _run_chosen(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator
         yield from _run_adaptive(rounds, host, once)
 
 
-def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
+def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
     adaptive = AdaptiveRounds(tuple(levels))
     return adaptive.rounds_of_table(once("items", partial(draw_rounds, host, adaptive, "items")))
 
 
-def _run_separately(levels: list[SetUnionLevel], host: Host, once: Once) -> Iterator[DrawnRound]:
+def _run_separately(
+    levels: list[SetUnionLevel], host: Host, once: DrawOnce
+) -> Iterator[DrawnRound]:
     """Run each round as a separate draw, without the words that earlier rounds released."""
     released = pa.array([], pa.string())
     while levels:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import TRIE_SCHEMA
-from dphh.engines.host import Host, Once
+from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
 from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array
@@ -44,7 +44,7 @@ class Trie:
         return pa.table({"node": numbers, "tokens": pa.array(self.paths, pa.list_(pa.string()))})
 
 
-def trie_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
     if isinstance(levels[0], SampledUsersLevel):
         keep_one_sequence_a_user(host, price["choice"], levels[0].users)
@@ -81,8 +81,8 @@ def keep_one_sequence_a_user(host: Host, choice: Choice, users: int) -> None:
     """Keep one sequence a user. More users than declared are refused: the theorem needs their
     number."""
     _choose_sequences(host, choice)
-    host.run("one_each")
-    # one_each (user_id, tokens)
+    host.run("one_sequence_each")
+    # one_sequence_each (user_id, tokens)
     host.drop("contents_of_users", "chosen")
     if host.take("more_users", users=users).num_rows:
         raise CorpusError(
@@ -122,7 +122,11 @@ def grow_by_sampled_users(host: Host, level: SampledUsersLevel, trie: Trie, purp
     host.put("trie", trie.nodes())
     # trie (node, tokens)
     host.run(
-        "trie_batch_level", level=level.level, users=level.users, batch=level.batch, purpose=purpose
+        "trie_batch_level",
+        level=level.level,
+        users=level.users,
+        drawn_users=level.batch,
+        purpose=purpose,
     )
     # draws (user_id, draw); votes (node, token, ended, votes)
     host.drop("trie", "draws")

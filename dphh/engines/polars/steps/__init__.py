@@ -11,16 +11,20 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+import polars as pl
+
+#: The tables that a step makes, by their names.
+Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 #: For each step, by its name: the function that runs it.
 STEPS: dict[str, Callable[..., Any]] = {}
 
 
 def step(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a step under its own name."""
+    """Register a step under the name of its function."""
     STEPS[function.__name__] = function
     return function
 
 
-# Each file registers its own.
+# Importing a file registers its steps.
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")

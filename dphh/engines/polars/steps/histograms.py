@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dphh.engines.polars.steps import step
+from dphh.engines.polars.steps import Tables, step
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
-Frames = dict[str, pl.DataFrame]
-USERS = ("user_hashes", "lengths", "ids")
+USERS_COLUMNS = ("user_hashes", "lengths", "ids")
 
 
 @step
@@ -26,18 +25,20 @@ def words_level(
     sigma: int,
     purpose: str,
     **_: Any,
-) -> Frames:
+) -> Tables:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
     spreads a vector of L2 norm at most 2^b over the words that they hold."""
-    users = _remaining(host, released)
-    sums = histogram(host, users, "contributions_of_words", *USERS, max_items, grid_bits, salt)
-    return {"noised": _noised(host, host.collect("words_level", sums), sigma, purpose)}
+    users = _without_released_words(host, released)
+    sums = histogram(
+        host, users, "contributions_of_words", *USERS_COLUMNS, max_items, grid_bits, salt
+    )
+    return {"noised": _noised_words(host, host.collect("words_level", sums), sigma, purpose)}
 
 
 @step
 def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
     """(key, noisy) of the words whose noised weight reaches the threshold; a key is a spelling."""
-    return _with_spellings(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
+    return _spelled_rows(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
 
 
 @step
@@ -52,30 +53,32 @@ def words_of_round(
     sigma: int,
     purpose: str,
     **_: Any,
-) -> Frames:
+) -> Tables:
     """One of several rounds: every word that any user holds is noised, whatever its weight."""
-    users = _remaining(host, released)
-    sums = histogram(host, users, "contributions_by_w", *USERS, max_items, grid_bits, salt, w)
-    given = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
-    return {"noised": _noised(host, given, sigma, purpose)}
+    users = _without_released_words(host, released)
+    sums = histogram(
+        host, users, "contributions_by_w", *USERS_COLUMNS, max_items, grid_bits, salt, w
+    )
+    held = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
+    return {"noised": _noised_words(host, held, sigma, purpose)}
 
 
 @step
 def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    passed = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
-    return _with_spellings(host, passed)
+    released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
+    return _spelled_rows(host, released)
 
 
 @step
-def no_earlier_sums(host: PolarsHost) -> dict[str, pl.LazyFrame]:
+def no_earlier_sums(host: PolarsHost) -> Tables:
     zeros = host.table("noised").select("key", noisy_sum=pl.lit(0, pl.Int64))
     return {"earlier_sums": zeros.limit(0)}
 
 
 @step
-def sums_so_far(host: PolarsHost, *, precision: int) -> dict[str, pl.LazyFrame]:
-    """(key, noisy_sum) of each word that some user held in the last round: the sum over rounds of
-    the noised weight times the round's precision."""
+def sums_so_far(host: PolarsHost, *, precision: int) -> Tables:
+    """(key, noisy_sum) of each word that some user held in the last round: the sum over all rounds
+    of the noised weight times the round's precision."""
     joined = host.table("noised").join(host.table("earlier_sums"), on="key", how="left")
     noisy_sum = precision * pl.col("noisy") + pl.col("noisy_sum").fill_null(0)
     return {"sums_so_far": joined.select("key", noisy_sum=noisy_sum)}
@@ -85,15 +88,15 @@ def sums_so_far(host: PolarsHost, *, precision: int) -> dict[str, pl.LazyFrame]:
 def weights_of_round(
     host: PolarsHost, *, total_precision: int, deviation: int, threshold: int
 ) -> pl.LazyFrame:
-    """(key, value): the w of each word, from its noised weights so far."""
+    """(key, value): the w of each word, which follows from its noised weights so far."""
     weight = host.call("weight", "noisy_sum", total_precision, deviation, threshold)
     return host.table("earlier_sums").select("key", value=weight)
 
 
 @step
-def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Frames:
+def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Tables:
     """A user adds one user's weight to each key held, or less if they hold more than max_items.
-    What each of their keys then lost is added once, to the octave of the number of keys that they
+    What each of their keys gets less is added once, to the octave of the number of keys that they
     hold. Every key has noise."""
     sums = histogram(
         host, host.table("counted_users"), "contributions_to_counts", "lengths", "ids", weighing
@@ -111,30 +114,31 @@ def counts_drawn(host: PolarsHost) -> pl.LazyFrame:
 def histogram(
     host: PolarsHost, users: pl.LazyFrame, function: str, *arguments: Any
 ) -> pl.LazyFrame:
-    """(key, weight): the sums over users of the weights that a function of `udfs/` gives. The sum
-    of a batch of users is in the batch's first row.
+    """(key, weight): the sums over users of the weights that a function of `udfs/` gives. The
+    first row of a batch of users has a list of the batch's sums; the lists of other rows are empty.
 
     Polars' integer sums wrap around without an error. These cannot overflow: there are less than
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
     contributions = users.select(contribution=host.call(function, *arguments))
-    # All rows of a batch but the first are empty. Keys that users gave a weight of 0 stay.
-    some = contributions.filter(pl.col("contribution").list.len() > 0)
-    of_keys = some.explode("contribution").unnest("contribution")
+    # This filter drops empty lists, and no key: a key to which users gave a weight of 0 stays.
+    sums_of_batches = contributions.filter(pl.col("contribution").list.len() > 0)
+    of_keys = sums_of_batches.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
-def _remaining(host: PolarsHost, released: Any) -> pl.LazyFrame:
-    """The users' words without those that earlier rounds of DP-SIPS released."""
+def _without_released_words(host: PolarsHost, released: Any) -> pl.LazyFrame:
+    """The table `users` without the words that earlier rounds of DP-SIPS released."""
     return host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
 
 
-def _noised(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
+def _noised_words(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
     # Only a test's randomness depends on how a word is spelled.
     names = host.spelled(sums["key"]) if host.randomness.is_test else None
     return host.noised(sums, sigma, purpose, names)
 
 
-def _with_spellings(host: PolarsHost, passed: pl.DataFrame) -> pl.DataFrame:
-    return passed.select("noisy", key=host.spelled(passed["key"])).select("key", "noisy")
+def _spelled_rows(host: PolarsHost, released: pl.DataFrame) -> pl.DataFrame:
+    """(key, noisy) of released words: a key is a spelling in place of a word id."""
+    return released.select(host.spelled(released["key"]).alias("key"), "noisy")

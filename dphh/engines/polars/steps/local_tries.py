@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.polars.steps import step
+from dphh.engines.polars.steps import Tables, step
 from dphh.engines.polars.steps.tries import SEPARATOR, refuse_null_users
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.subsets import draw_subsets
@@ -18,15 +18,14 @@ from dphh.udfs.draws.subsets import draw_subsets
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
-Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 #: How many reports are drawn and counted at a time.
 REPORTS_AT_A_TIME = 1 << 16
 
 
 @step
 def ldp_local_words(host: PolarsHost, *, characters: Sequence[str], codes: Sequence[str]) -> Tables:
-    """Every user's distinct words, with the number of the user's rows that hold each. A word has
-    one code point a character; a word with a character outside the set becomes NULL."""
+    """Every user's distinct words, with the number of the user's rows that hold each. Each
+    character is replaced by its code; a word with a character that has no code becomes NULL."""
     spelled = host.table("tokens_of_rows").select(
         "user_id",
         codes=pl.col("tokens").list.eval(
@@ -55,8 +54,8 @@ def fewer_users(host: PolarsHost, *, seats: int) -> pl.LazyFrame:
 
 @step
 def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
-    """Users in a secret random order, with made-up users where there are too few; and the words of
-    those who have a seat, which replaces the user id from here on."""
+    """The words of the users in the first `seats` places of a secret random order, which also has
+    made-up users if there are too few. From here on a user's seat replaces the user id."""
     one_row_a_user = host.table("local_words").select("user_id").unique()
     users = host.collect("ldp_seats", one_row_a_user)
     made_up = max(seats - users.height, 0)
@@ -79,18 +78,18 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
 def ldp_choice(
     host: PolarsHost,
     *,
-    first_seat: int,
+    seats_before: int,
     last_seat: int,
     level: int,
-    characters: int,
+    character_count: int,
     contributions: int,
     sampling: str,
     purpose: str,
 ) -> Tables:
-    """At most `contributions` of the next prefixes that a user holds, chosen by random numbers that
-    are drawn anew at every level."""
+    """For each of the level's users, at most `contributions` of the next prefixes that they hold,
+    chosen by random numbers that are drawn anew at every level."""
     held = host.collect(
-        "ldp_choice", _next_prefixes(host, first_seat, last_seat, level, characters)
+        "ldp_choice", _next_prefixes(host, seats_before, last_seat, level, character_count)
     )
     names = _names_of_reports(host, held["seat"], held["value"])
     draws = host.randomness.random_words(held.height, f"{purpose}/sample", names)
@@ -103,15 +102,16 @@ def ldp_choice(
 
 
 def _next_prefixes(
-    host: PolarsHost, first_seat: int, last_seat: int, level: int, characters: int
+    host: PolarsHost, seats_before: int, last_seat: int, level: int, character_count: int
 ) -> pl.LazyFrame:
-    """The next prefixes that each of the level's users holds, and how many rows hold them."""
-    is_asked = (pl.col("seat") > first_seat) & (pl.col("seat") <= last_seat)
+    """The next prefixes that each of the level's users holds, and in how many rows."""
+    is_asked = (pl.col("seat") > seats_before) & (pl.col("seat") <= last_seat)
     words = host.table("words_in_seats").filter(is_asked)
     words = words.join(host.table("known"), on="word", how="anti")
-    codes = [chr(number + 1) for number in range(characters)]
+    codes = [chr(number + 1) for number in range(character_count)]
     following = pl.col("word").str.slice(level, 1)
-    number = following.replace_strict(["", *codes], [characters, *range(characters)])
+    numbers = [character_count, *range(character_count)]
+    number = following.replace_strict(["", *codes], numbers)
     return (
         words.with_columns(prefix=pl.col("word").str.slice(0, level), number=number)
         .join(host.table("prefixes"), on="prefix")
@@ -124,27 +124,27 @@ def _next_prefixes(
 def ldp_messages(
     host: PolarsHost,
     *,
-    first_seat: int,
+    seats_before: int,
     last_seat: int,
     contributions: int,
     domain: int,
-    size: int,
+    subset_size: int,
     numerator: int,
     purpose: str,
 ) -> Tables:
-    """Every user of the level sends all reports; one without a value says "nothing", a separate
-    value for each report of a user. Returns how many reports contain each value."""
-    mechanism = SubsetSelection(domain, size, numerator)
+    """How many reports contain each value. Every user of the level sends `contributions` reports.
+    A report without a prefix says "nothing", with another value in each report of a user."""
+    mechanism = SubsetSelection(domain, subset_size, numerator)
     chosen = host.tables["chosen"]
     nothing = domain - contributions + np.arange(contributions)
-    said = np.tile(nothing, last_seat - first_seat)
-    position = (chosen["seat"] - first_seat - 1) * contributions + chosen["report"] - 1
+    said = np.tile(nothing, last_seat - seats_before)
+    position = (chosen["seat"] - seats_before - 1) * contributions + chosen["report"] - 1
     said[position.to_numpy()] = chosen["value"].to_numpy()
     counted = np.zeros(domain, dtype=np.int64)
     for start in range(0, len(said), REPORTS_AT_A_TIME):
         block = said[start : start + REPORTS_AT_A_TIME]
         number = pl.Series(np.arange(start, start + len(block)))
-        seats = first_seat + 1 + number // contributions
+        seats = seats_before + 1 + number // contributions
         names = _names_of_reports(host, seats, 1 + number % contributions)
         drawn = draw_subsets(host.randomness, block, mechanism, purpose, names)
         counted += np.bincount(drawn.ravel(), minlength=domain)
@@ -152,18 +152,20 @@ def ldp_messages(
     return {"reports": pl.DataFrame({"value": values, "reports": counted})}
 
 
-def _names_of_reports(host: PolarsHost, seats: pl.Series, numbers: pl.Series) -> Any:
+def _names_of_reports(host: PolarsHost, seats: pl.Series, in_seat: pl.Series) -> Any:
     """Names of reports, on which a test's random numbers depend; None if this is no test."""
     if not host.randomness.is_test:
         return None
-    spelled = pl.select(pl.concat_str(seats, numbers, separator=SEPARATOR)).to_series()
+    spelled = pl.select(pl.concat_str(seats, in_seat, separator=SEPARATOR)).to_series()
     return spelled.to_arrow().cast(pa.string())
 
 
 @step
-def ldp_kept(host: PolarsHost, *, values: int, keep: int) -> pl.LazyFrame:
-    """The values that the most reports contain, which grow on the trie; of those that tie, the
-    first (the paper keeps all of them)."""
-    of_prefixes = host.table("reports").filter(pl.col("value") < values, pl.col("reports") > 0)
+def ldp_kept(host: PolarsHost, *, prefix_values: int, keep: int) -> pl.LazyFrame:
+    """The `keep` values in the most reports, whose prefixes grow on the trie. Of values in equally
+    many reports the lowest are kept (the paper keeps all). Values that say "nothing" begin at
+    `prefix_values`."""
+    reports = host.table("reports")
+    of_prefixes = reports.filter(pl.col("value") < prefix_values, pl.col("reports") > 0)
     in_order = of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)
     return in_order.select("value", "reports")

@@ -8,44 +8,43 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.polars.steps import step
-from dphh.engines.polars.steps.histograms import histogram
+from dphh.engines.polars.steps import Tables, step
+from dphh.engines.polars.steps.histograms import USERS_COLUMNS, histogram
 from dphh.privacy.forecast_rounds import Bins
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
-Tables = dict[str, pl.DataFrame | pl.LazyFrame]
-IDS_TYPE = pl.List(pl.Int32)
-KEYS = ("user_hashes", "lengths", "keys")
+POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 ROW_COLUMNS = ("class", "bin")
 
 
 @step
-def positions_of_words(host: PolarsHost, *, released: Any, single: bool) -> Tables:
+def positions_of_words(host: PolarsHost, *, released: Any, single_side: bool) -> Tables:
     """The positions of valid grams of two words: at each position the key of the pair that begins
     there, or -1. A pair is valid if both words were released; they are adjacent in one text.
     Positions that can be in no pair are dropped. With pruning on a single side all positions stay,
     together with the released words, in which longer grams end."""
     grams = host.call("numbers_of_words", "ids", released)
     positions = host.table("users").select("user_hashes", "lengths", grams=grams)
-    ends = pl.col("grams") if single else pl.lit(None, IDS_TYPE)
-    return {"next_positions": _next_positions(host, positions.with_columns(ends=ends), 1)}
+    ends = pl.col("grams") if single_side else pl.lit(None, pl.List(pl.Int32))
+    return _next_positions(host, positions.with_columns(ends=ends), 1)
 
 
 @step
-def positions_of_grams(host: PolarsHost, *, released: Any, ahead: int) -> Tables:
+def positions_of_grams(host: PolarsHost, *, released: Any, positions_ahead: int) -> Tables:
     """The positions of the next level's valid grams. A gram is valid if its pieces were released:
     its first k - 1 tokens, and either its last k - 1 (pruning on both sides: a released gram one
     position ahead) or its last one (on a single side: a released word k - 1 positions ahead)."""
     grams = host.call("numbers_of_grams", "keys", released)
     positions = host.table("positions").select("user_hashes", "lengths", "ends", grams=grams)
-    return {"next_positions": _next_positions(host, positions, ahead)}
+    return _next_positions(host, positions, positions_ahead)
 
 
-def _next_positions(host: PolarsHost, positions: pl.LazyFrame, ahead: int) -> pl.LazyFrame:
-    found = host.call("pairs", "lengths", "grams", "ends", ahead)
-    return positions.select("user_hashes", "ends", pairs=found).unnest("pairs")
+def _next_positions(host: PolarsHost, positions: pl.LazyFrame, positions_ahead: int) -> Tables:
+    pairs = host.call("pairs", "lengths", "grams", "ends", positions_ahead)
+    of_pairs = positions.select("user_hashes", "ends", pairs=pairs).unnest("pairs")
+    return {"next_positions": of_pairs}
 
 
 @step
@@ -70,12 +69,12 @@ def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
 def positions_of_listed(
     host: PolarsHost, *, keys: Any, first_unlisted_key: int, max_items: int, salt: int
 ) -> Tables:
-    """Level 1 with a list: the keys of the words that users count for, in both rounds: all words of
-    the list, and at most `max_items` others, the first ones in an order of the user's own."""
-    listed = host.call(
-        "keys_of_words", "user_hashes", "lengths", "ids", keys, first_unlisted_key, max_items, salt
-    )
-    return {"positions": host.table("users").select("user_hashes", "lengths", keys=listed)}
+    """Level 1 with a list: at each position the key of the word there if the user counts for it, in
+    both rounds, or -1. A user counts for all words of the list, and for at most `max_items` others,
+    the first ones in an order of the user's own."""
+    users = host.table("users")
+    counting = host.call("keys_of_words", *USERS_COLUMNS, keys, first_unlisted_key, max_items, salt)
+    return {"positions": users.select("user_hashes", "lengths", keys=counting)}
 
 
 @step
@@ -91,13 +90,15 @@ def grams_level(
 ) -> Tables:
     """A level above the first: the same set union, over the valid grams that users hold."""
     users = host.table("positions")
-    sums = histogram(host, users, "contributions_of_grams", *KEYS, max_items, grid_bits, salt)
+    sums = histogram(
+        host, users, "contributions_of_grams", *POSITIONS_COLUMNS, max_items, grid_bits, salt
+    )
     return {"noised": host.noised(host.collect("grams_level", sums), sigma, purpose)}
 
 
 @step
 def lifted(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
-    """(position, key, noisy): valid grams of no user that noise lifts to the threshold rho_k."""
+    """(position, key, noisy): absent grams whose noise alone reaches the threshold rho_k."""
     kept = pa.array([host.tables["noised"].height])
     drawn = host.functions["lifted"].body(kept, valid, sigma, threshold, purpose)
     return {"lifted": pl.Series(drawn.flatten()).struct.unnest()}
@@ -108,14 +109,14 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
     """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
     rho_k."""
     noised, lifted = host.table("noised"), host.table("lifted")
-    unkept = (
+    # Drop the keys that a user keeps, and number the others again.
+    absent = (
         lifted.join(noised, on="key", how="anti")
         .sort("position")
         .select("key", position=pl.int_range(pl.len()))
     )
-    spurious = unkept.join(lifted.select("position", "noisy"), on="position").filter(
-        pl.col("noisy").is_not_null()
-    )
+    noise = lifted.select("position", "noisy").drop_nulls("noisy")
+    spurious = absent.join(noise, on="position")
     passed = noised.filter(pl.col("noisy") >= threshold)
     return pl.concat([passed.select("key", "noisy"), spurious.select("key", "noisy")])
 
@@ -130,11 +131,12 @@ def forecast_round_1(
     unlisted_threshold: int,
     sigma: int,
     purpose: str,
-    is_test: bool,
+    **_: Any,
 ) -> Tables:
     """Round 1 of a forecast level: of each held gram the noised weight, the class and the bin; how
     many absent grams each row has; and the noised numbers of users by list size."""
-    sums = histogram(host, host.table("positions"), "round_1_contributions", *KEYS, norm)
+    positions = host.table("positions")
+    sums = histogram(host, positions, "round_1_contributions", *POSITIONS_COLUMNS, norm)
     round_1_sums = host.collect("forecast_round_1", sums)
 
     sizes = pl.LazyFrame({"bin": range(list_size_bins)}).with_columns(key=-1 - pl.col("bin"))
@@ -143,17 +145,17 @@ def forecast_round_1(
     list_sizes = host.noised(lists, sigma, f"{purpose}/list sizes").select("bin", "noisy")
 
     grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
-    classed = _classed(host, grams, first_unlisted_key)
-    named = host.collect("forecast_round_1", _named(host, classed, is_test))
+    classed = _with_classes(host, grams, first_unlisted_key)
+    named = host.collect("forecast_round_1", _with_names(host, classed))
     noised = host.noised(named, sigma, f"{purpose}/round 1", named["name"])
     in_bins = pl.Series(Bins(sigma).bin_of(noised["noisy"].to_numpy()))
     early = (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
     round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
-    absent = _absent(host, round_1, sigma, purpose)
+    absent = _drawn_absent_grams(host, round_1, sigma, purpose)
     return {"list_sizes": list_sizes, "round_1": round_1, "absent": absent}
 
 
-def _classed(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> pl.LazyFrame:
+def _with_classes(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> pl.LazyFrame:
     """Add to each (key, weight) the gram's class, which follows from the forecasts of its two
     pieces and, with a prior, from the public text. Words that a list lacks are of class -1."""
     forecasts, lifts = host.table("forecasts"), host.table("lifts")
@@ -178,18 +180,20 @@ def _classed(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> 
     )
 
 
-def _named(host: PolarsHost, classed: pl.LazyFrame, is_test: bool) -> pl.LazyFrame:
+def _with_names(host: PolarsHost, classed: pl.LazyFrame) -> pl.LazyFrame:
     """Add the names of grams, on which a test's draws depend. In a run the names are NULL."""
-    if not is_test:
+    if not host.randomness.is_test:
         return classed.with_columns(name=pl.lit(None, pl.String))
     words = host.table("unlisted_words").select("key", pl.col("word").cast(pl.String))
     name = pl.coalesce("other " + pl.col("word"), pl.col("key").cast(pl.String))
     return classed.join(words, on="key", how="left").with_columns(name=name).drop("word")
 
 
-def _absent(host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
-    """(class, bin, grams): how many absent grams (valid, but held by no user) each row has, drawn
-    for each class from the noise's distribution."""
+def _drawn_absent_grams(
+    host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str
+) -> pl.DataFrame:
+    """(class, bin, grams): how many absent grams each row has, drawn for each class from the
+    noise's distribution."""
     held = round_1.lazy().group_by("class").agg(held=pl.len().cast(pl.Int64))
     grams = pl.col("valid") - pl.col("held").fill_null(0)
     classes = host.table("classes").join(held, on="class", how="left")
@@ -217,7 +221,7 @@ def list_sizes(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): each valid gram that some user holds, with the weight g of its row."""
+    """(key, value): each valid gram that some user holds, and the weight g of its row."""
     joined = host.table("round_1").join(host.table("planned"), on=ROW_COLUMNS)
     return joined.select("key", value="weight")
 
@@ -226,7 +230,8 @@ def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
 def forecast_round_2(
     host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str, **_: Any
 ) -> Tables:
-    sums = histogram(host, host.table("positions"), "round_2_contributions", *KEYS, g, norm)
+    positions = host.table("positions")
+    sums = histogram(host, positions, "round_2_contributions", *POSITIONS_COLUMNS, g, norm)
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
     given = joined.select("key", "name", *ROW_COLUMNS, pl.col("weight").fill_null(0), first="noisy")
@@ -255,7 +260,8 @@ def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, **_: Any) -> Tables:
-    """(class, position, key, bin, first, second): absent grams that noise lifts to a threshold."""
+    """(class, position, key, bin, first, second): absent grams whose noise alone reaches the
+    threshold of their row."""
     rows = host.table("absent_signs").join(host.table("thresholds"), on=ROW_COLUMNS)
     of_classes = rows.group_by("class", maintain_order=True).agg(
         rows=pl.struct("bin", "grams", "nonpositive", "threshold")
@@ -270,12 +276,12 @@ def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, *
 
 @step
 def forecast_released(host: PolarsHost) -> pl.LazyFrame:
-    """Every valid gram whose noised weight reaches the threshold of its row, held or absent."""
+    """Every valid gram, held or absent, whose noised weight reaches the threshold of its row."""
     columns = ("key", "bin", "first", "second")
     round_2, lifted = host.table("round_2"), host.table("lifted")
     reaches = pl.col("second") >= pl.col("threshold")
     held = round_2.join(host.table("thresholds"), on=ROW_COLUMNS).filter(reaches).select(columns)
-    # The drawn keys, without those that a user holds, numbered again.
+    # Drop the keys that a user holds, and number the others of each class again.
     unheld = (
         lifted.join(round_2, on="key", how="anti")
         .sort("class", "position")

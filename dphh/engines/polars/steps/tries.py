@@ -3,13 +3,13 @@ What draws, draws on collected frames."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.polars.steps import step
+from dphh.engines.polars.steps import Tables, step
 from dphh.errors import CorpusError
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.draws.randomness import needs_keys
@@ -18,13 +18,13 @@ from dphh.udfs.draws.votes import draw_votes
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
-Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 SEPARATOR = "\x1f"
 
 
 @step
 def contents_of_users(host: PolarsHost) -> Tables:
-    """The rows that hold a sequence, without empty tokens. (In SQL: the contents of each user.)"""
+    """The rows that hold a sequence, as tokens. (In SQL this table has each user's contents, which
+    are not yet tokens.)"""
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
     sequences = host.collect("contents_of_users", held)
@@ -33,16 +33,16 @@ def contents_of_users(host: PolarsHost) -> Tables:
 
 
 def refuse_null_users(users: pl.Series) -> None:
-    """Refuse NULL among the users of the rows that a step reads."""
+    """Refuse the corpus if there is a NULL among the user ids of its rows."""
     if users.null_count():
         raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
 
 
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
-    """One of a user's several sequences: after sorting, the one at the place that is the user's
-    random number modulo how many they are. All users' are sorted at once: to sort each user's by
-    themselves takes Polars three times as long."""
+    """One sequence of each user who has several rows: in sorted order, the one whose place is the
+    user's random number modulo the number of these rows. Sorting each user's sequences separately
+    would take Polars three times as long as this one sort."""
     sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
@@ -58,7 +58,7 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
 
 @step
 def sequences_most_frequent(host: PolarsHost) -> Tables:
-    """The sequence in most of a user's rows; ties by sort order."""
+    """The sequence in most of a user's rows; of several such, the first in sort order."""
     local_counts = (
         host.table("contents_of_users")
         .group_by("user_id", "tokens")
@@ -78,11 +78,11 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 
 @step
-def one_each(host: PolarsHost) -> Tables:
-    return {"one_each": _one_each(host)}
+def one_sequence_each(host: PolarsHost) -> Tables:
+    return {"one_sequence_each": _one_sequence_each(host)}
 
 
-def _one_each(host: PolarsHost) -> pl.LazyFrame:
+def _one_sequence_each(host: PolarsHost) -> pl.LazyFrame:
     chosen = host.table("chosen")
     alone = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
     return pl.concat([alone, chosen])
@@ -91,13 +91,13 @@ def _one_each(host: PolarsHost) -> pl.LazyFrame:
 @step
 def walkers(host: PolarsHost) -> Tables:
     """All walkers start at the root, node 0. Users with the same sequence share one walker."""
-    together = _one_each(host).group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    together = _one_sequence_each(host).group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
 
 @step
 def more_users(host: PolarsHost, *, users: int) -> pl.LazyFrame:
-    holders = host.table("one_each").select(more=pl.len() > users)
+    holders = host.table("one_sequence_each").select(more=pl.len() > users)
     return holders.filter("more")
 
 
@@ -107,22 +107,21 @@ def trie_level(host: PolarsHost, *, level: int, numerator: int, theta: int, purp
     gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
     The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
     32 bits.)"""
-    next_prefixes = host.table("walkers").select("node", *_next_token(level), "users")
+    next_prefixes = host.table("walkers").select("node", *_next_token_and_end(level), "users")
     eligible = host.collect(
         "trie_level", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
     )
-    votes = draw_votes(
-        host.randomness,
-        eligible["users"].to_numpy(),
-        numerator,
-        theta,
-        purpose,
-        _names_of_prefixes(eligible) if needs_keys(host.randomness, purpose) else None,
-    )
+    names = None
+    if needs_keys(host.randomness, purpose):
+        token = pl.col("token").fill_null("")
+        spelled = pl.concat_str("node", "ended", token, separator=SEPARATOR)
+        names = eligible.select(spelled).to_series().to_arrow()
+    users = eligible["users"].to_numpy()
+    votes = draw_votes(host.randomness, users, numerator, theta, purpose, names)
     return {"votes": eligible.with_columns(votes=pl.Series(votes, dtype=pl.Int64))}
 
 
-def _next_token(level: int) -> list[pl.Expr]:
+def _next_token_and_end(level: int) -> list[pl.Expr]:
     tokens = pl.col("tokens")
     return [
         tokens.list.get(level - 1, null_on_oob=True).alias("token"),
@@ -130,32 +129,25 @@ def _next_token(level: int) -> list[pl.Expr]:
     ]
 
 
-def _names_of_prefixes(eligible: pl.DataFrame) -> Any:
-    spelled = pl.concat_str(
-        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=SEPARATOR
-    )
-    return eligible.select(spelled).to_series().to_arrow()
-
-
 @step
 def trie_batch_level(
-    host: PolarsHost, *, level: int, users: int, batch: int, purpose: str
+    host: PolarsHost, *, level: int, users: int, drawn_users: int, purpose: str
 ) -> Tables:
     """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence
-    if the prefix before it is in the trie. Every user, with a sequence or not, gets a random
-    number; the `batch` users with the lowest numbers are the drawn ones."""
-    one_each = host.tables["one_each"]
-    idle = users - one_each.height
-    names = host.draw_names(one_each["user_id"], purpose)
+    if the prefix before it is in the trie. Each of the `users`, with a sequence or not, gets a
+    random number; the `drawn_users` with the lowest numbers are the drawn ones."""
+    one_sequence_each = host.tables["one_sequence_each"]
+    idle = users - one_sequence_each.height
+    names = host.draw_names(one_sequence_each["user_id"], purpose)
     if names is not None:
         without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
         names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])
     draws = host.randomness.random_words(users, purpose, names)
-    drawn = np.argsort(draws, kind="stable")[:batch]
-    voters = one_each[drawn[drawn < one_each.height]].lazy()
+    drawn = np.argsort(draws, kind="stable")[:drawn_users]
+    voters = one_sequence_each[drawn[drawn < one_sequence_each.height]].lazy()
 
     next_prefixes = voters.filter(pl.col("tokens").list.len() >= level - 1).select(
-        *_next_token(level), before=pl.col("tokens").list.head(level - 1)
+        *_next_token_and_end(level), before=pl.col("tokens").list.head(level - 1)
     )
     below = host.table("trie").rename({"tokens": "before"})
     in_trie = next_prefixes.join(below, on="before")
@@ -165,15 +157,15 @@ def trie_batch_level(
 
 @step
 def grown(host: PolarsHost, *, theta: int) -> pl.LazyFrame:
-    """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
+    """The prefixes with at least theta votes, which grow on the trie."""
     enough = host.table("votes").filter(pl.col("votes") >= theta)
     return enough.select("node", "token", "ended").sort("node", "ended", "token")
 
 
 @step
 def walk_on(host: PolarsHost, *, level: int) -> Tables:
-    """The walkers whose prefix has just grown, at its new node."""
-    token, _ = _next_token(level)
+    """The walkers whose next prefix has just grown on the trie, now at its node."""
+    token, _ = _next_token_and_end(level)
     walkers = host.table("walkers").with_columns(token)
     moved = walkers.join(host.table("grown"), on=["node", "token"])
     return {"next_walkers": moved.select("tokens", "users", node="next_node")}

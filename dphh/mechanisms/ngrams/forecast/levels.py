@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.columns import SCORED_SCHEMA
-from dphh.engines.host import Host, Once
+from dphh.engines.host import DrawOnce, Host
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, climb_start
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_level_to_run
@@ -53,7 +53,7 @@ class ReleasedWords:
         return ReleasedWords(self.words.take(order), masses, self.budget_used)
 
 
-def forecast_levels(price: Price, host: Host, once: Once, joiner: str) -> Iterator[LevelDone]:
+def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     host.gather("users", ReadWords(marks_ends=True))
     # users (user_hashes, lengths, ids, words)
     found = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
@@ -108,7 +108,7 @@ def _numbers_of_prior_words(prior: Prior, words: Any) -> Integers:
 
 
 def word_level_with_prior(
-    price: Price, host: Host, once: Once, lengths: int
+    price: Price, host: Host, once: DrawOnce, lengths: int
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
     """Level 1 with a prior: both rounds as one draw, within an even share."""
     level = price.levels[0]

@@ -30,10 +30,10 @@ class PlacedRungs:
         if len(ladder.rungs) == 1:
             released = Lookup(indices_by_word(ladder.vocabulary))
             single = ladder.pruning == "single"
-            self.host.run("positions_of_words", released=released, single=single)
+            self.host.run("positions_of_words", released=released, single_side=single)
             self.host.drop("users")
         else:
             released = Lookup(KeyIndex(ladder.top.keys))
-            self.host.run("positions_of_grams", released=released, ahead=ladder.ahead)
+            self.host.run("positions_of_grams", released=released, positions_ahead=ladder.ahead)
         # next_positions (user_hashes, lengths, keys, ends)
         self.host.rename_replacing("next_positions", "positions")

@@ -1,7 +1,7 @@
 -- One sequence of each user who has any.
 -- In: contents_of_users (user_id, contents); chosen (user_id, tokens), of users of several rows.
--- Out: one_each (user_id, tokens).
-CREATE TEMP TABLE one_each AS
+-- Out: one_sequence_each (user_id, tokens).
+CREATE TEMP TABLE one_sequence_each AS
 WITH
 
 of_one_row AS (
