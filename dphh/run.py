@@ -122,7 +122,7 @@ def run(
         if booked.settled:  # by another process, since `before_reading`
             return _save_to_folder(stored_release(book, booked.run_id), out)
         _announce_run(corpus, booked, note, say)
-        source.set_secret_key(booked.key)
+        source.secret_key = booked.key
         with _recording_failure(price, book, booked):
             say("reading the corpus")
             found = run_levels(price, host, once_for_run(book, booked), corpus.content.joiner, say)

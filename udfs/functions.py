@@ -21,7 +21,7 @@ from dphh.udfs.draws.noise import bin_of, noise_of_rows
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.spurious import spurious_of_level
 from dphh.udfs.draws.subsets import reports_of_rows
-from dphh.udfs.draws.votes import UINT64, random_words_of_rows, votes_of_rows
+from dphh.udfs.draws.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
 from dphh.udfs.kernel import whole_users as of
 from dphh.udfs.kernel.contributions import EqualWeights
 from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
@@ -43,7 +43,7 @@ class Constant:
 LOOKUP = "lookup"
 #: The kind of an argument by which the function gets the words that the row's word ids stand for.
 ROW_WORDS = "words"
-#: An Arrow type (of a column), `Constant`, LOOKUP or ROW_WORDS.
+#: One of: an Arrow type (the kind of a column), a `Constant`, LOOKUP, ROW_WORDS.
 ArgumentKind = Any
 
 
@@ -58,7 +58,7 @@ class Function:
     keys_are_words: bool = False
 
     @property
-    def takes_users(self) -> bool:
+    def takes_whole_users(self) -> bool:
         return INTS in self.takes or LONGS in self.takes
 
 
@@ -70,17 +70,17 @@ WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 ONE_INT, ONE_LONG = Constant(pa.int32()), Constant(LONG)
-ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64)
+ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64_AS_DECIMAL)
 #: The arguments by which users are bounded: max_items, grid_bits, salt.
-BOUNDING = (ONE_INT, ONE_INT, LOOKUP)
-SIGMA_PURPOSE = (ONE_LONG, ONE_TEXT)
-LIFTED_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
-ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
+BOUNDING_ARGUMENTS = (ONE_INT, ONE_INT, LOOKUP)
+SIGMA_AND_PURPOSE = (ONE_LONG, ONE_TEXT)
+SPURIOUS_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
+FORECAST_ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
 
-def functions_called_in(text: str) -> list[str]:
+def functions_called_in(query: str) -> list[str]:
     """The names, without `dphh_`, of the functions that a query calls."""
-    return re.findall(r"\bdphh_(\w+)\(", text)
+    return re.findall(r"\bdphh_(\w+)\(", query)
 
 
 def functions(randomness: Randomness) -> dict[str, Function]:
@@ -88,25 +88,29 @@ def functions(randomness: Randomness) -> dict[str, Function]:
     must be written to a table before anything reads it, since a view that runs again draws
     again."""
 
-    def drawn(draw: Callable[..., Any], takes: tuple[ArgumentKind, ...], gives: Any) -> Function:
-        return Function(partial(draw, randomness), takes, gives)
+    def drawing(body: Callable[..., Any], takes: tuple[ArgumentKind, ...], gives: Any) -> Function:
+        return Function(partial(body, randomness), takes, gives)
 
     return {
-        "noise": drawn(noise_of_rows, (TEXT, LONG, TEXT), LONG),
-        "votes": drawn(votes_of_rows, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
-        "word": drawn(random_words_of_rows, (TEXT, ONE_TEXT), UINT64),
-        "report": drawn(
+        "noise": drawing(noise_of_rows, (TEXT, LONG, TEXT), LONG),
+        "votes": drawing(votes_of_rows, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
+        "word": drawing(random_words_of_rows, (TEXT, ONE_TEXT), UINT64_AS_DECIMAL),
+        "report": drawing(
             reports_of_rows, (TEXT, LONG, ONE_LONG, ONE_LONG, ONE_UINT64, ONE_TEXT), LONGS
         ),
         "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
-        "absent_bins": drawn(
-            absent_bins, (LONG, LONG, *SIGMA_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
+        "absent_bins": drawing(
+            absent_bins, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
-        "absent_nonpositive": drawn(absent_nonpositive, (LONG, LONG, LONG, *SIGMA_PURPOSE), LONG),
-        "lifted_grams_of_class": drawn(
-            spurious_of_classes, (LONG, ROWS_TYPE, LOOKUP, *SIGMA_PURPOSE), LIFTED_TYPE
+        "absent_nonpositive": drawing(
+            absent_nonpositive, (LONG, LONG, LONG, *SIGMA_AND_PURPOSE), LONG
         ),
-        "lifted": drawn(
+        "lifted_grams_of_class": drawing(
+            spurious_of_classes,
+            (LONG, FORECAST_ROWS_TYPE, LOOKUP, *SIGMA_AND_PURPOSE),
+            SPURIOUS_TYPE,
+        ),
+        "lifted": drawing(
             spurious_of_level,
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
@@ -126,19 +130,19 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "contributions_of_words": Function(
             of.contributions_by(of.equal_weights_of_words),
-            (*USERS_IDS, ROW_WORDS, *BOUNDING),
+            (*USERS_IDS, ROW_WORDS, *BOUNDING_ARGUMENTS),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "contributions_by_w": Function(
             of.contributions_by(of.weights_by_w),
-            (*USERS_IDS, ROW_WORDS, *BOUNDING, LOOKUP),
+            (*USERS_IDS, ROW_WORDS, *BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "weight": Function(of.relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_by(EqualWeights), (*USERS_KEYS, *BOUNDING), WEIGHTS_TYPE
+            of.contributions_by(EqualWeights), (*USERS_KEYS, *BOUNDING_ARGUMENTS), WEIGHTS_TYPE
         ),
         "round_1_contributions": Function(
             of.contributions_by(Round1Weights), (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE

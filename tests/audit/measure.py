@@ -86,7 +86,7 @@ def in_turn(speaks: NDArray[np.bool_]) -> tuple[int, int, int, int]:
 def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     """The release of a run by the system's randomness, without a ledger: nobody pays here."""
     randomness = RunRandomness(SystemRandomness())
-    randomness.set_secret_key(SystemRandomness().random_words(4, "the key of a run").tobytes())
+    randomness.secret_key = SystemRandomness().random_words(4, "the key of a run").tobytes()
     read = VERBS[plan.verb].read(corpus, plan.price)
     threads = 1 if engine == "duckdb" else None
     host = open_host(engine, read, randomness, Limits(threads=threads))

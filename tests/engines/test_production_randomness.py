@@ -285,7 +285,7 @@ from dphh.udfs.draws.subsets import (draw_subsets)
 from dphh.udfs.draws.votes import draw_votes
 
 source = RunRandomness(SystemRandomness())
-source.set_secret_key(b"k" * 32)
+source.secret_key = b"k" * 32
 mechanism = subset_selection(100, 1.0)
 
 def drawn():

@@ -10,7 +10,7 @@ from scipy import stats
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.binomials import (
     _accepts_by_digits,
-    _verdicts,
+    _verdicts_by_floats,
     draw_binomial_of_any_size,
     draw_multinomial,
 )
@@ -51,7 +51,7 @@ def test_a_proposal_is_accepted_just_where_integers_say_so() -> None:
     block = np.zeros_like(k)
     exact = [Fraction(comb(n, mode + int(j)), comb(n, mode)) * Fraction(2, 3) ** int(j) for j in k]
     for top in np.random.default_rng(2).integers(0, 2**63, 8, dtype=np.uint64):
-        verdicts = _verdicts(n, p, mode, k, block, np.full(len(k), top, dtype=np.uint64))
+        verdicts = _verdicts_by_floats(n, p, mode, k, block, np.full(len(k), top, dtype=np.uint64))
         for j, ratio, verdict in zip(k, exact, verdicts, strict=True):
             right = 1 if Fraction(2 * int(top) + 1, 2**65) < ratio / 2 else -1
             assert verdict in (0, right)
@@ -64,7 +64,7 @@ def test_a_uniform_within_the_margin_is_worked_out() -> None:
     ratio = Fraction(comb(n, 500), comb(n, mode)) * Fraction(2, 3) ** 20 / 2
     top = int(ratio * 2**64)
     at = np.array([20]), np.array([0])
-    assert _verdicts(n, p, mode, *at, np.array([top], dtype=np.uint64))[0] == 0
+    assert _verdicts_by_floats(n, p, mode, *at, np.array([top], dtype=np.uint64))[0] == 0
     edge = int(ratio * 2**256)
     near = 2**96
     assert _accepts_by_digits(n, p, mode, 20, 0, edge - near)

@@ -72,7 +72,7 @@ def test_uniform_big_reaches_its_ends() -> None:
 
 def of_run(key: bytes, source: Randomness = SYSTEM) -> RunRandomness:
     randomness = RunRandomness(source)
-    randomness.set_secret_key(key)
+    randomness.secret_key = key
     return randomness
 
 

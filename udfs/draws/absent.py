@@ -46,10 +46,10 @@ class ValidGramsByClass(Protocol):
 def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
     """Rows (position, key, ...) of candidate keys, with columns drawn for spurious grams.
 
-    They are drawn before it is known which grams users hold. The first candidate that no user
-    holds gets the bin and noised weights in the first row, the second such candidate those in the
-    second row, and so on; further rows have NULLs. Any assignment has the right distribution, since
-    candidates are in random order.
+    All is drawn before it is known which grams users hold. Then the first candidate that no user
+    holds gets the columns of the first row, the second such candidate those of the second row, and
+    so on; further rows have NULLs. Any assignment has the right distribution, since candidates are
+    in random order.
     """
 
     def column(values: Integers) -> pa.Array:

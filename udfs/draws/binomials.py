@@ -21,17 +21,14 @@ from fractions import Fraction
 from math import factorial, isqrt, log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.udfs.draws.noise import draw_binomial
-from dphh.udfs.draws.randomness import Randomness, to_int
+from dphh.udfs.draws.randomness import Randomness, RandomWords, to_int
+from dphh.udfs.text.hashes import Integers
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-LARGEST_TABLED_VARIANCE = 256  # of a binomial that is drawn from a table; others by rejection
+#: A binomial of at most this variance is drawn from a table, others by rejection.
+_LARGEST_TABLED_VARIANCE = 256
 _PROPOSALS_AT_ONCE = 64
-_DECIMAL_CONTEXT = Context(prec=80)
 _EXACT_FACTORIALS_BELOW = 256  # larger ones come from Stirling's series
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING_COEFFICIENTS = tuple(
@@ -60,7 +57,7 @@ _STIRLING_COEFFICIENTS = tuple(
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
     """One draw of Binomial(n, p) for n up to 2^62, within 2^-150 of exact in total variation."""
-    if n * p * (1 - p) <= LARGEST_TABLED_VARIANCE:
+    if n * p * (1 - p) <= _LARGEST_TABLED_VARIANCE:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
     variance = n * p.numerator * (p.denominator - p.numerator) // p.denominator**2 + 1
@@ -75,7 +72,7 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
         offset = (words[0] >> np.uint64(64 - bits)).astype(np.int64) + (block << bits)
         k = np.where(words[0] & np.uint64(1), offset, -1 - offset)
         there = np.flatnonzero((block < 32) & (k >= -mode) & (k <= n - mode))
-        verdicts = _verdicts(n, p, mode, k[there], block[there], words[2][there])
+        verdicts = _verdicts_by_floats(n, p, mode, k[there], block[there], words[2][there])
         for at, verdict in zip(there.tolist(), verdicts.tolist(), strict=True):
             accepted = verdict > 0
             if verdict == 0:
@@ -101,10 +98,11 @@ def draw_multinomial(
     return drawn
 
 
-def _verdicts(
-    n: int, p: Fraction, mode: int, k: Integers, block: Integers, tops: NDArray[np.uint64]
+def _verdicts_by_floats(
+    n: int, p: Fraction, mode: int, k: Integers, block: Integers, uniform_tops: RandomWords
 ) -> Integers:
-    """For each proposal: 1 if floats surely accept it, -1 if they surely reject it, else 0."""
+    """For each proposal mode + k: 1 if it is surely accepted, -1 if it is surely rejected, 0 if
+    floats cannot tell. `uniform_tops` are the first 64 bits of the uniform numbers."""
     up, down = (mode + k).astype(np.float64), (n - mode - k).astype(np.float64)
     m, rest, step = float(mode), float(n - mode), k.astype(np.float64)
     odds = log(p.numerator) - log(p.denominator - p.numerator)
@@ -116,16 +114,17 @@ def _verdicts(
             - (1 / up - 1 / m + 1 / down - 1 / rest) / 12
             + (block - 1) * log(2)
         )
-        uniform = np.log(tops.astype(np.float64)) - 64 * log(2)
+        uniform = np.log(uniform_tops.astype(np.float64)) - 64 * log(2)
         size = np.abs(step) * (abs(odds) + np.abs(np.log(up)) + np.abs(np.log(down)) + 4)
         margin = 1e-6 + 2.0**-45 * size
-        clear = (np.minimum(up, down) >= 32) & (tops >> np.uint64(32) > 0)
+        clear = (np.minimum(up, down) >= 32) & (uniform_tops >> np.uint64(32) > 0)
         verdict = np.where(uniform < logarithm, 1, -1)
         return np.where(clear & (np.abs(uniform - logarithm) > margin), verdict, 0)
 
 
 def _accepts_by_digits(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
-    with localcontext(_DECIMAL_CONTEXT):
+    """Whether a proposal mode + k is accepted; `uniform` has 256 bits of the uniform number."""
+    with localcontext(Context(prec=80)):
         logarithm = (
             _log_factorial(mode)
             + _log_factorial(n - mode)
@@ -155,9 +154,9 @@ _HALF_LOG_TWO_PI = Decimal(
 )
 
 
-def _trailing_zeros(words: NDArray[np.uint64]) -> Integers:
+def _trailing_zeros(random_words: RandomWords) -> Integers:
     """The number of zero bits at the end of each random word; 64 for a word of 0."""
-    lowest = words & (~words + np.uint64(1))
+    lowest = random_words & (~random_words + np.uint64(1))
     return np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64))).astype(
         np.int64
     )

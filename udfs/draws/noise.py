@@ -27,8 +27,7 @@ from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
-
-Integers = NDArray[np.int64]
+from dphh.udfs.text.hashes import Integers
 
 _DRAWS_AT_ONCE = 1 << 16  # intermediate arrays of so many stay in the processor's cache
 _DRAWS_BEFORE_GUIDE = 1 << 17  # after so many draws of one sigma, building a guide pays off

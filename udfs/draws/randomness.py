@@ -18,8 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
+from dphh.udfs.text.hashes import Integers
 
-Integers = NDArray[np.int64]
 RandomWords = NDArray[np.uint64]
 _RANDOM_WORD_VALUES = 1 << 64
 
@@ -51,43 +51,41 @@ class SystemRandomness:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-#: The purposes of two draws: which one sequence counts for each user of `trie`, and in which order
+#: The purposes of two draws: which one of a user's sequences counts in `trie`, and in which order
 #: `ldp_trie` asks users.
 ONE_SEQUENCE, SEATS = "one sequence a user", "ldp_trie/seats"
-#: The purposes for which a run has one set of random words: it gets the same ones again if it
-#: resumes after its process was killed.
+#: The purposes for which a run always gets the same random words, also if it continues after its
+#: process was killed.
 PURPOSES_DRAWN_ONCE = (ONE_SEQUENCE, SEATS)
 
 
 class RunRandomness:
     """The random words of one run: those of `source`, except for PURPOSES_DRAWN_ONCE.
 
-    Those for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are
-    drawn for. The hash's secret key comes from the system, and stays in the ledger until the run is
-    settled. A test's random words are functions of its seed already, so they stay as they are.
+    Those for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are drawn
+    for. The hash's secret key comes from the system. The run sets it when it begins, and the ledger
+    has it until the run is settled. A test's random words are functions of its seed already, so
+    they stay as they are.
     """
 
     def __init__(self, source: Randomness) -> None:
         self.source = source
-        self._key: bytes | None = None
+        self.secret_key: bytes | None = None
 
     @property
     def is_test(self) -> bool:
         return self.source.is_test
 
-    def set_secret_key(self, key: bytes) -> None:
-        self._key = key
-
     def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
         if self.is_test or not is_drawn_once(purpose):
             return self.source.random_words(count, purpose, keys)
         check_keys(count, keys)
-        if self._key is None or keys is None:
+        if self.secret_key is None or keys is None:
             raise UsageError(
                 f"random words for {purpose!r} are drawn once a run: they need keys, and the run's "
                 "secret key, which exists once the run has begun; draw them after that"
             )
-        start = blake2b(f"{len(purpose)}:{purpose}:".encode(), key=self._key, digest_size=8)
+        start = blake2b(f"{len(purpose)}:{purpose}:".encode(), key=self.secret_key, digest_size=8)
         digests = bytearray()
         for key in keys.cast("binary").to_pylist():
             hashed = start.copy()
@@ -112,7 +110,7 @@ def keys_if_needed(key: pa.Array, randomness: Randomness, purpose: str) -> pa.Ar
 
 
 def check_keys(count: int, keys: pa.Array | None) -> None:
-    """Check that there is one key for each random word, or no keys at all."""
+    """Checks that there is one key for each of `count` random words, or no keys at all."""
     if count < 0:
         raise UsageError(f"cannot draw {count} random words")
     if keys is not None and len(keys) != count:
@@ -172,14 +170,17 @@ def to_int(words: RandomWords) -> int:
 
 
 def numbered_keys(
-    keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
+    keys: pa.Array,
+    rows: Sequence[int] | Integers,
+    words_per_row: Sequence[int] | Integers,
+    first_number: int = 0,
 ) -> pa.Array:
-    """Keys of rows that take several random words, `counts` each: a row's key and a number."""
+    """A key for each random word of these rows: the row's key, and a number within the row."""
     names = keys.take(pa.array(rows)).to_pylist()
     return pa.array(
         [
             f"{name}\x1f{number}"
-            for name, count in zip(names, counts, strict=True)
-            for number in range(first, first + count)
+            for name, count in zip(names, words_per_row, strict=True)
+            for number in range(first_number, first_number + count)
         ]
     )

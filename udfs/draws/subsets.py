@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
@@ -25,8 +24,7 @@ from dphh.udfs.draws.randomness import (
     uniform_below,
 )
 from dphh.udfs.kernel.lists import lists_of
-
-Integers = NDArray[np.int64]
+from dphh.udfs.text.hashes import Integers
 
 _VALUES_AT_ONCE = 1 << 19  # intermediate arrays of so many stay in the processor's cache
 
@@ -44,52 +42,46 @@ def draw_subsets(
     for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
     is done in blocks of values; beyond the result itself, only some blocks are in memory.
     """
-    held = _checked_values(values, mechanism, keys)
-    reports = np.empty((len(held), mechanism.size), dtype=np.int64)
+    own_values = np.asarray(values, dtype=np.int64)
+    if own_values.ndim != 1:
+        raise UsageError(f"values must be one array, found {own_values.ndim} dimensions")
+    if len(own_values) and not (own_values.min() >= 0 and own_values.max() < mechanism.domain):
+        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
+    check_keys(len(own_values), keys)
+    reports = np.empty((len(own_values), mechanism.size), dtype=np.int64)
     rows = max(_VALUES_AT_ONCE // mechanism.size, 1)
-    for start in range(0, len(held), rows):
-        block = slice(start, start + rows)
-        named = None if keys is None else keys[block]
-        _draw_block(randomness, held[block], mechanism, purpose, named, reports[block])
+    for start in range(0, len(own_values), rows):
+        some = slice(start, start + rows)
+        named = None if keys is None else keys[some]
+        _fill_reports(randomness, own_values[some], mechanism, purpose, named, reports[some])
     return reports
 
 
-def _checked_values(
-    values: Integers, mechanism: SubsetSelection, keys: pa.Array | None
-) -> Integers:
-    """The values as an array, after a check that all lie in the domain and each has a key."""
-    held = np.asarray(values, dtype=np.int64)
-    if held.ndim != 1:
-        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
-    if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
-        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
-    check_keys(len(held), keys)
-    return held
-
-
-def _draw_block(
+def _fill_reports(
     randomness: Randomness,
-    held: Integers,
+    own_values: Integers,
     mechanism: SubsetSelection,
     purpose: str,
     keys: pa.Array | None,
     reports: Integers,
 ) -> None:
-    def others(rows: Integers, count: NDArray[np.int64], attempt: int) -> Integers:
-        """`count` uniform values for each of the rows, none of which is the row's own value."""
-        named = None if keys is None else numbered_keys(keys, rows, count)
-        total = int(count.sum())
+    """Draws one report for each of these values, into the rows of `reports`."""
+
+    def other_values(rows: Integers, counts: Integers, attempt: int) -> Integers:
+        """So many uniform values for each of the rows, none of which is the row's own value."""
+        named = None if keys is None else numbered_keys(keys, rows, counts)
+        total = int(counts.sum())
         drawn = uniform_below(
             randomness, mechanism.domain - 1, total, f"{purpose}/others {attempt}", named
         ).astype(np.int64)
-        drawn += drawn >= np.repeat(held[rows], count)
+        drawn += drawn >= np.repeat(own_values[rows], counts)
         return drawn
 
-    rows = np.arange(len(held), dtype=np.int64)
-    reports[:] = others(rows, np.full(len(rows), mechanism.size), 1).reshape(reports.shape)
-    coins = randomness.random_words(len(held), f"{purpose}/own", keys)
-    own = coins < np.uint64(mechanism.numerator)
-    reports[own, 0] = held[own]
+    rows = np.arange(len(own_values), dtype=np.int64)
+    reports[:] = other_values(rows, np.full(len(rows), mechanism.size), 1).reshape(reports.shape)
+    coins = randomness.random_words(len(own_values), f"{purpose}/own", keys)
+    has_own = coins < np.uint64(mechanism.numerator)
+    reports[has_own, 0] = own_values[has_own]
     reports.sort(axis=1)
     attempt = 1
     again = reports[:, 1:] == reports[:, :-1]
@@ -98,7 +90,7 @@ def _draw_block(
         attempt += 1
         mended = reports[rows]
         again = mended[:, 1:] == mended[:, :-1]
-        mended[:, 1:][again] = others(rows, again.sum(axis=1), attempt)
+        mended[:, 1:][again] = other_values(rows, again.sum(axis=1), attempt)
         mended.sort(axis=1)
         reports[rows] = mended
         rows = rows[(mended[:, 1:] == mended[:, :-1]).any(axis=1)]

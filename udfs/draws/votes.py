@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import Randomness, keys_if_needed, numbered_keys
+from dphh.udfs.text.hashes import Integers
 
-Integers = NDArray[np.int64]
-#: The Arrow type of unsigned integers of 64 bits, such as random words: Spark has none of its own.
-UINT64 = pa.decimal128(20, 0)
+#: The Arrow type for random words and other numbers below 2^64: Spark has no such integers.
+UINT64_AS_DECIMAL = pa.decimal128(20, 0)
 #: ln(2^-500): a probability of 2^-500 or less is treated as 0.
 _LOG_OF_NEGLIGIBLE = -500 * log(2.0)
 _COINS_AT_ONCE = 1 << 22
@@ -42,19 +41,21 @@ def enough_users_to_pass(numerator: int, theta: int) -> int:
     p = numerator / 2.0**64
     a = theta - 1
 
-    def bound(k: int) -> float:
+    def log_of_bound(k: int) -> float:
         mu = k * p
         if mu <= a:
             return 0.0
         return -mu + a + (a * log(mu / a) if a else 0.0)
 
     high = max(2 * theta, 2)
-    while bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
+    while log_of_bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0 else (middle, high)
+        low, high = (
+            (low, middle) if log_of_bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0 else (middle, high)
+        )
     return high
 
 
@@ -66,7 +67,8 @@ def draw_votes(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """The votes of each group, by its size: without coins if theta votes are impossible or sure."""
+    """The votes of each group, whose numbers of users are `users`: without coins if theta votes are
+    impossible or sure."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(users), dtype=np.int64)
@@ -85,7 +87,8 @@ def toss_coins(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many users of each group toss heads, by the groups' sizes: one coin for each user."""
+    """How many users of each group toss heads, with one coin for each user; `users` says how many
+    users each group has."""
     heads = np.zeros(len(users), dtype=np.int64)
     heads_below = np.uint64(numerator)
     large = users > _COINS_AT_ONCE
@@ -125,4 +128,4 @@ def votes_of_rows(
 def random_words_of_rows(randomness: Randomness, key: Any, purpose: str) -> pa.Array:
     """`dphh_word(key, purpose)`: a random word for each row."""
     names = keys_if_needed(key, randomness, purpose)
-    return pa.array(randomness.random_words(len(key), purpose, names)).cast(UINT64)
+    return pa.array(randomness.random_words(len(key), purpose, names)).cast(UINT64_AS_DECIMAL)

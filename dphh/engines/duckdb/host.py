@@ -55,7 +55,7 @@ class DuckDBHost(OneProcessHost):
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
         text = query(step)
         called = (self.functions.get(name) for name in functions_called_in(text))
-        of_users = any(function is not None and function.takes_users for function in called)
+        of_users = any(function is not None and function.takes_whole_users for function in called)
         in_parallel = self._run_in_parallel() if of_users else nullcontext()
         with hide_duckdb_errors(step), in_parallel:
             self._execute(text, parameters)

@@ -44,8 +44,8 @@ def register(
     """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
     `objects`; in its place they may give a block's brought values: from each part of its keys, a
     list of places and one of values."""
-    call = _call_with_blocks if function.takes_users else _call_with_columns
-    gives = _type_of_result(function) if function.takes_users else function.gives
+    call = _call_with_blocks if function.takes_whole_users else _call_with_columns
+    gives = _type_of_result(function) if function.takes_whole_users else function.gives
 
     def call_on_executor(*columns: pa.Array) -> pa.Array:
         _exempt_modules_from_collection()
