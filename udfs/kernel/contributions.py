@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dphh.privacy.forecast_rounds import round_2_weights
 from dphh.privacy.reweighing import ONE_W
 from dphh.privacy.set_union import weights
-from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, number_bits
+from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, unmixed_hashes
 
 #: About how many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 17
@@ -76,7 +76,7 @@ class EqualWeights:
     grid_bits: int
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
-    hash_keys: Callable[[Integers], Hashes] = number_bits
+    hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
     #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
     keeps_zeros: bool = False
 
@@ -107,7 +107,7 @@ class RelativeWeights:
     salt: int
     #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
     w: Integers
-    hash_keys: Callable[[Integers], Hashes] = number_bits
+    hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
     keeps_zeros: bool = True
 
     def __call__(self, held: HeldKeys) -> Integers:
@@ -135,7 +135,7 @@ def dropped_pairs(
         return np.empty(0, dtype=np.int64)
     pairs = np.flatnonzero(over_full.take(held.owner))
     owner = held.owner.take(pairs)
-    users = mix_bits(number_bits(held.user_hashes), salt)
+    users = mix_bits(unmixed_hashes(held.user_hashes), salt)
     priorities = mix_bits(hash_keys(held.keys.take(pairs)) ^ users.take(owner))
     priorities >>= np.uint64(64) - _PRIORITY_BITS
     if w is not None:

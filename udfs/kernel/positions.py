@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.udfs.kernel.lists import sums_by_length
-from dphh.udfs.text.hashes import Integers, number_bits
+from dphh.udfs.text.hashes import Integers, unmixed_hashes
 
 #: How many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 16
@@ -153,6 +153,6 @@ class KeyIndex:
         return found, np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
 
     def _first_slots(self, keys: Integers) -> Integers:
-        spread = number_bits(keys) * np.uint64(0x9E3779B97F4A7C15)
+        spread = unmixed_hashes(keys) * np.uint64(0x9E3779B97F4A7C15)
         spread >>= self._shift
         return spread.view(np.int64)

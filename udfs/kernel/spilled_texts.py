@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dphh.udfs.text.hashes import Integers, mix_bits, number_bits
+from dphh.udfs.text.hashes import Integers, mix_bits, unmixed_hashes
 
 #: Users are divided into 2^PART_BITS parts. As many parts as fit into memory are read together.
 PART_BITS = 6
@@ -60,7 +60,7 @@ class SpilledTexts:
 
     def add(self, texts: Texts) -> None:
         parts = 1 << PART_BITS
-        part = (mix_bits(number_bits(texts.users)) >> np.uint64(64 - PART_BITS)).astype(np.uint8)
+        part = (mix_bits(unmixed_hashes(texts.users)) >> np.uint64(64 - PART_BITS)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         lengths, ends = texts.lengths.take(order), np.cumsum(texts.lengths, dtype=np.int64)
         begins = ends.take(order) - lengths

@@ -42,7 +42,7 @@ from dphh.udfs.kernel.positions import (
     pairs_of_neighbours,
     pairs_with_words_ahead,
 )
-from dphh.udfs.kernel.words import WordIds
+from dphh.udfs.kernel.words import WordsWithIds
 from dphh.udfs.text.hashes import Integers
 
 
@@ -63,13 +63,15 @@ def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.A
     return contributions_of_rows
 
 
-def equal_weights_of_words(words: WordIds, max_items: int, grid_bits: int, salt: int) -> WeightRule:
+def equal_weights_of_words(
+    words: WordsWithIds, max_items: int, grid_bits: int, salt: int
+) -> WeightRule:
     """The rule of `dphh_contributions_of_words`: words are chosen by their spelling."""
     return EqualWeights(max_items, grid_bits, salt, words.hashes().take)
 
 
 def weights_by_w(
-    words: WordIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
+    words: WordsWithIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
 ) -> WeightRule:
     """The rule of `dphh_contributions_by_w`: weights by the w of each word (equal weights without
     `w`), and every word that any user holds, even if all its weights are 0."""
@@ -100,7 +102,7 @@ def keys_of_counted_words(
     user_hashes: Any,
     lengths: Any,
     ids: Any,
-    words: WordIds,
+    words: WordsWithIds,
     keys_by_id: NDArray[np.int64],
     first_unlisted_key: int,
     max_items: int,
@@ -131,7 +133,7 @@ def keys_of_counted_words(
     return lists_of(lengths_of(lists), keys)
 
 
-def unreleased(ids: Any, words: WordIds, released: NDArray[np.int32] | None) -> pa.Array:
+def unreleased(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
     """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
     an earlier round released."""
     lists = one_array(ids)
@@ -142,7 +144,7 @@ def unreleased(ids: Any, words: WordIds, released: NDArray[np.int32] | None) -> 
     return lists_of(lengths_of(lists), left)
 
 
-def numbers_of_words(ids: Any, words: WordIds, released: NDArray[np.int32]) -> pa.Array:
+def numbers_of_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32]) -> pa.Array:
     """`dphh_numbers_of_words(ids, words, released)`: at each position the number of the word among
     the released ones, or -1."""
     lists = one_array(ids)

@@ -16,7 +16,7 @@ from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.text.hashes import Hashes, hash_texts
 
 
-class WordIds(Protocol):
+class WordsWithIds(Protocol):
     """Words with the ids 0, 1, 2, ... A word's id depends on other users, so no result may depend
     on it."""
 
@@ -55,36 +55,36 @@ class WordsOfRow:
 
 @dataclass(frozen=True, eq=False)
 class ValuesByWord:
-    """The value of each of `words`, and `other`, the value of every other word."""
+    """The value of each of `words`, and the value of every other word."""
 
     words: Any
     values: NDArray[Any]
-    other: int
+    other_value: int
 
-    def by_id(self, word_ids: WordIds) -> NDArray[Any]:
+    def by_id(self, words_with_ids: WordsWithIds) -> NDArray[Any]:
         """The values by word id; the last element is for id -1, where no word stands."""
-        ids = word_ids.ids(self.words)
-        found = np.full(len(word_ids) + 1, self.other, dtype=self.values.dtype)
+        ids = words_with_ids.ids(self.words)
+        found = np.full(len(words_with_ids) + 1, self.other_value, dtype=self.values.dtype)
         there = ids >= 0
         found[ids[there]] = self.values[there]
         found[-1] = -1
         return found
 
 
-def values_by_key(found: Any, word_ids: WordIds | None) -> Any:
-    """The values of a table (key, value), as functions look them up: by word id if its keys are
-    word ids or spellings; else the keys, of grams, and the array of their values."""
-    keys, values = found.column("key"), found.column("value").to_numpy()
-    if word_ids is None:
+def values_by_key(table: Any, words_with_ids: WordsWithIds | None) -> Any:
+    """The values of a table (key, value), as functions look them up: an array by word id, if its
+    keys are word ids or spellings; else, for keys of grams, an index of them and their values."""
+    keys, values = table.column("key"), table.column("value").to_numpy()
+    if words_with_ids is None:
         return KeyIndex(keys.to_numpy()), values
     if not pa.types.is_integer(keys.type):
-        return ValuesByWord(one_array(keys), values, 0).by_id(word_ids)
-    by_id = np.zeros(len(word_ids) + 1, dtype=np.int64)
+        return ValuesByWord(one_array(keys), values, 0).by_id(words_with_ids)
+    by_id = np.zeros(len(words_with_ids) + 1, dtype=np.int64)
     by_id[keys.to_numpy()] = values
     by_id[-1] = -1
     return by_id
 
 
 def indices_by_word(words: Any) -> ValuesByWord:
-    """By word, its index in an Arrow array of distinct words; -1 for all other words."""
+    """By word, its index in this Arrow array of distinct words; -1 for every other word."""
     return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)

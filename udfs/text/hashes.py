@@ -31,7 +31,7 @@ def mix_bits(hashes: Any, salt: int = 0) -> Hashes:
     return found
 
 
-def number_bits(numbers: Any) -> Hashes:
+def unmixed_hashes(numbers: Any) -> Hashes:
     """The numbers themselves, as hashes whose bits are not mixed yet."""
     return np.ascontiguousarray(numbers, dtype=np.int64).view(np.uint64)
 
@@ -42,7 +42,7 @@ def hash_texts(texts: Any) -> Hashes:
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     starts, lengths = ends[:-1], np.diff(ends)
-    hashes = mix_bits(number_bits(lengths))
+    hashes = mix_bits(unmixed_hashes(lengths))
     if not len(texts) or not lengths.any():
         return hashes
     first, last = int(ends[0]), int(ends[-1])

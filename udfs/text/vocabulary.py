@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.udfs.text.hashes import Hashes, hash_texts
-from dphh.udfs.text.short_words import ShortWords, views_of
+from dphh.udfs.text.short_words import IdsPlusOne, ShortWords, views_of
 
 Ids = NDArray[np.int32]
 #: The cache of short words is used for at least so many words at a time.
 FEWEST_WORDS_FOR_CACHE = 1 << 13
-#: How many words are numbered at a time: of a large batch, later words find in the cache what
-#: earlier ones put there.
+#: How many words get ids at a time: of a large batch, later words find in the cache what earlier
+#: ones put there.
 NUMBERED_AT_ONCE = 1 << 17
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
 SPELLED_AT_ONCE = 1 << 18
@@ -40,9 +40,9 @@ class Vocabulary:
         self._lock = Lock()
         #: The spellings of a closed vocabulary, by word id.
         self._closed: Any = None
-        self._find_with_new_categories()
+        self._reset_categories()
 
-    def _find_with_new_categories(self) -> None:
+    def _reset_categories(self) -> None:
         self._kind: Any = pl.Categorical(pl.Categories.random())
         # Polars forgets categories that no column uses. "", which is no word, comes first, so that
         # it gets the id -1 and the words get ids from 0.
@@ -50,24 +50,25 @@ class Vocabulary:
         self._short: ShortWords | None = None
 
     def open(self) -> None:
-        """Prepare to find many words' ids, which stay the same. A new vocabulary is open."""
+        """Prepares to find many words' ids; words keep the ids that they have. A new vocabulary is
+        open."""
         if self._closed is None:
             return
         closed, self._closed = self._closed, None
-        self._find_with_new_categories()
+        self._reset_categories()
         for start in range(0, len(closed), SPELLED_AT_ONCE):
-            self._numbers_of_spellings(
+            self._ids_plus_one_of_polars(
                 pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String)
             )
 
     def close(self) -> None:
-        """Free the memory that finding ids takes; meanwhile no other thread may ask for ids."""
+        """Frees the memory that finding ids takes; meanwhile no other thread may ask for ids."""
         if self._closed is not None:
             return
         pieces = [pa.array([], pa.large_string())]
         for start in range(0, self._count, SPELLED_AT_ONCE):
             some = np.arange(start, min(start + SPELLED_AT_ONCE, self._count))
-            pieces.append(self._spelled(some))
+            pieces.append(self._large_spellings(some))
         self._kind = self._held = self._short = None
         self._closed = pa.concat_arrays(pieces)
 
@@ -77,36 +78,39 @@ class Vocabulary:
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
         if self._closed is not None:
             return self._ids_when_closed(there.cast(pa.large_string()))
-        spelled = pl.Series(_views(there), dtype=pl.String)
-        numbers = np.empty(len(words), dtype=np.int32)
+        # Polars keeps string views; Arrow makes them without holding Python's lock, up to 2 GiB.
+        text = there.buffers()[-1]
+        views = there.cast(pa.string_view()) if text is None or text.size < 1 << 31 else there
+        spelled = pl.Series(views, dtype=pl.String)
+        ids = np.empty(len(words), dtype=np.int32)
         for start in range(0, len(words), NUMBERED_AT_ONCE):
             some = slice(start, start + NUMBERED_AT_ONCE)
-            numbers[some] = self._numbers(spelled[some])
-        numbers -= np.int32(1)
-        return numbers
+            ids[some] = self._ids_plus_one(spelled[some])
+        ids -= np.int32(1)
+        return ids
 
-    def _numbers(self, spelled: pl.Series) -> Ids:
+    def _ids_plus_one(self, spelled: pl.Series) -> IdsPlusOne:
         most_are_new = 2 * self._count >= self._met  # as with items that are whole values
         if most_are_new or len(spelled) < FEWEST_WORDS_FOR_CACHE:
-            numbers = self._numbers_of_spellings(spelled)
+            found = self._ids_plus_one_of_polars(spelled)
         else:
             if self._short is None:  # its tables take 20 MB; a small corpus needs none
                 self._short = ShortWords()
             short, views = self._short, views_of(spelled)
-            numbers, unknown = short.numbers(views)
+            found, unknown = short.ids_plus_one(views)
             if len(unknown):
-                others = self._numbers_of_spellings(spelled[unknown])
+                others = self._ids_plus_one_of_polars(spelled[unknown])
                 short.learn(views.take(unknown), others)
-                numbers[unknown] = others
+                found[unknown] = others
         with self._lock:
-            self._met += len(numbers)
-        return numbers
+            self._met += len(found)
+        return found
 
-    def _numbers_of_spellings(self, spelled: pl.Series) -> Ids:
-        numbers = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
+    def _ids_plus_one_of_polars(self, spelled: pl.Series) -> IdsPlusOne:
+        found = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
         with self._lock:
-            self._count = max(self._count, int(numbers.max(initial=0)))
-        return numbers
+            self._count = max(self._count, int(found.max(initial=0)))
+        return found
 
     def _ids_when_closed(self, words: Any) -> Ids:
         """The ids of these words, found by the hashes of all spellings; new words get new ids."""
@@ -133,10 +137,10 @@ class Vocabulary:
 
     def spellings(self, ids: Any) -> pa.Array:
         """The words with these word ids, as an Arrow array."""
-        return self._spelled(ids).cast(pa.string())
+        return self._large_spellings(ids).cast(pa.string())
 
-    def _spelled(self, ids: Any) -> pa.Array:
-        """The words with these word ids, as an Arrow array of any size, also above 2 GiB."""
+    def _large_spellings(self, ids: Any) -> pa.Array:
+        """The words with these word ids, as an Arrow array that may be larger than 2 GiB."""
         if self._closed is not None:
             return self._closed.take(pa.array(ids))
         numbers = pl.Series(np.asarray(ids) + 1, dtype=pl.UInt32)
@@ -154,13 +158,6 @@ class Vocabulary:
                 hashes[:known] = self._hashes[:known]
                 for start in range(known, count, SPELLED_AT_ONCE):
                     missing = np.arange(start, min(start + SPELLED_AT_ONCE, count))
-                    hashes[missing] = hash_texts(self._spelled(missing))
+                    hashes[missing] = hash_texts(self._large_spellings(missing))
                 self._hashes = hashes
             return self._hashes
-
-
-def _views(words: pa.Array) -> pa.Array:
-    """The words as string views, the form in which Polars keeps them; above 2 GiB of text, as they
-    are. Arrow makes views without holding Python's lock."""
-    text = words.buffers()[-1]
-    return words.cast(pa.string_view()) if text is None or text.size < 1 << 31 else words

@@ -12,7 +12,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.words import WordIds
+from dphh.udfs.kernel.words import WordsWithIds
 
 _TYPE_NAMES = {
     pa.int64(): "BIGINT",
@@ -26,7 +26,7 @@ def register(
     con: duckdb.DuckDBPyConnection,
     name: str,
     function: Function,
-    words: WordIds,
+    words: WordsWithIds,
     objects: list[Any],
 ) -> None:
     """Register a function of `udfs/` as `dphh_NAME`. It gets the run's `words` where it takes
@@ -37,7 +37,7 @@ def register(
     )
 
 
-def register_spelled(con: duckdb.DuckDBPyConnection, words: WordIds) -> None:
+def register_spelled(con: duckdb.DuckDBPyConnection, words: WordsWithIds) -> None:
     """Register `dphh_spelled(key)`, which gives the word with this id."""
 
     def spelled(keys: Any) -> pa.Array:
@@ -76,7 +76,7 @@ def type_name(kind: ArgumentKind) -> str:
 
 
 def _function_of_columns(
-    function: Function, words: WordIds, objects: list[Any]
+    function: Function, words: WordsWithIds, objects: list[Any]
 ) -> Callable[..., pa.Array]:
     def argument(kind: ArgumentKind, column: Any) -> Any:
         if kind == ROW_WORDS:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dphh.udfs.kernel.gathering import Gathering, Users, slices_of_bytes
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_by_length
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.text.hashes import hash_texts, mix_bits, number_bits
+from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -94,7 +94,7 @@ def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
     """The function `dphh_part(key)`: a number below `parts`, by a hash of the key."""
 
     def part(keys: pa.Array) -> pa.Array:
-        hashes = number_bits(keys) if pa.types.is_integer(keys.type) else hash_texts(keys)
+        hashes = unmixed_hashes(keys) if pa.types.is_integer(keys.type) else hash_texts(keys)
         return pa.array((mix_bits(hashes) % np.uint64(parts)).astype(np.int32))
 
     return part
