@@ -23,7 +23,7 @@ from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
 from dphh.privacy.set_union import weight
-from dphh.wording.lines import plural
+from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole, checked_call
 
 #: If more users than this would be needed, no number of users is reported.
@@ -64,7 +64,7 @@ class Detection:
                 + (f" if {length} words long" if length > 1 else "")
                 for length, users in by_length
             )
-            lines.append(f"  {said}, of {plural(words, 'word')} each")
+            lines.append(f"  {said}, of {with_noun(words, 'word')} each")
         return "\n".join([*lines, f"  ({self.note})"])
 
 

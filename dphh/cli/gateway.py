@@ -11,7 +11,7 @@ import click
 from dphh.cli.options import confirm_higher_cap, json_option, ledger_option, run_options
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.wording.lines import plural
+from dphh.wording.lines import with_noun
 
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 _DEFAULT_PORT = 9494
@@ -63,7 +63,7 @@ def serve(
         gateway.app(), gateway.close, host=host, port=port, certificate=certificate, key=key
     )
     address = f"http{'s' if certificate else ''}://{host}:{server.port}"
-    click.echo(f"serving {address} to {plural(len(book.analysts()), 'analyst')}", err=True)
+    click.echo(f"serving {address} to {with_noun(len(book.analysts()), 'analyst')}", err=True)
     server.run_until_stopped()
     click.echo("stopped; a run that was cut short goes on when it is asked for again", err=True)
 

@@ -33,7 +33,7 @@ from dphh.privacy.events import costs_of
 from dphh.release import stored_release
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.wording.lines import plural, visible_text, wrapped
+from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
 
 _rule_option = click.option(
@@ -238,8 +238,8 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
     book = existing_ledger(ledger_file)
     book.export(file, history=history)
-    many = plural(len(book.history()), "change") if history else plural(len(book.runs()), "run")
-    click.echo(f"{many} written to {file}", err=True)
+    rows, noun = (book.history(), "change") if history else (book.runs(), "run")
+    click.echo(f"{with_noun(len(rows), noun)} written to {file}", err=True)
 
 
 def statement_of(book: Ledger, account: str) -> str:
@@ -254,7 +254,7 @@ def statement_of(book: Ledger, account: str) -> str:
         *(_statement_line_on_run(book, run) for run in runs),
         "\n## Totals",
         *(
-            f"- {verb} by {who}: {plural(times, 'run')}"
+            f"- {verb} by {who}: {with_noun(times, 'run')}"
             for (verb, who), times in sorted(
                 Counter((run.verb, run.analyst or run.who) for run in runs).items()
             )

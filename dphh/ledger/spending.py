@@ -12,7 +12,7 @@ from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.privacy.weak import warnings
 from dphh.rows.user import unit_in_words
-from dphh.wording.lines import plural, visible_text, wrapped
+from dphh.wording.lines import visible_text, with_noun, wrapped
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def guarantee_sentence(account: Account) -> str:
     cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
     if account.used > 1:
         return (
-            f"the cap of {cap} does not hold: {plural(account.runs, 'run')} used "
+            f"the cap of {cap} does not hold: {with_noun(account.runs, 'run')} used "
             f"{percent(account.used)} of it; no run may follow"
         )
     promise = f"{cap}, whatever is asked, in whatever order"
@@ -138,7 +138,7 @@ def usage_phrase(account: Account) -> str:
     )
     if not account.runs:
         return f"nothing of it is used; a first run {may_have}"
-    far = f"{percent(account.used)} of it is used, by {plural(account.runs, 'run')}"
+    far = f"{percent(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
     of_noise = " of items, ngrams or counts" if account.cap.kept == "divergence" else ""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from dphh.levels.level import Level
 from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimated_holders
-from dphh.wording.lines import plural
+from dphh.wording.lines import with_noun
 
 #: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or
 #: those with which most of the user's own rows begin.
@@ -98,8 +98,8 @@ class LocalLevel(Level):
 
     def in_words(self) -> tuple[str, ...]:
         return (
-            f"{plural(self.users, 'user')} not asked before send "
-            f"{plural(self.contributions, 'report')} each ({self.sampling} sampling)",
+            f"{with_noun(self.users, 'user')} not asked before send "
+            f"{with_noun(self.contributions, 'report')} each ({self.sampling} sampling)",
             f"a report holds {self.size:,} of {self.domain:,} values, the user's own with "
             f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
             f"{self.keep:,} that most reports hold go on",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dphh.levels.level import Level, LevelOnGrid
-from dphh.wording.lines import number, plural
+from dphh.wording.lines import number, with_noun
 
 #: When an n-gram is valid: if its first and its last n - 1 tokens were released ("both"), or its
 #: first n - 1 tokens and its last token ("single").
@@ -41,7 +41,7 @@ class PrunedLevel(LevelOnGrid):
 
     def in_words(self) -> tuple[str, ...]:
         return (
-            f"each user counts for at most {plural(self.max_items, 'valid n-gram')}",
+            f"each user counts for at most {with_noun(self.max_items, 'valid n-gram')}",
             f"noise: {number(self.sigma)} users; the threshold follows from what is released",
         )
 
@@ -125,7 +125,7 @@ class ListedWordsLevel(Level):
     def in_words(self) -> tuple[str, ...]:
         return (
             f"each user counts for all their words of a list of {self.listed:,}, and for at most "
-            f"{plural(self.max_items, 'other word')}, in two rounds",
+            f"{with_noun(self.max_items, 'other word')}, in two rounds",
             f"noise: {number(self.first_sigma)} and {number(self.second_sigma)} users",
             f"threshold of words that the list lacks: {number(self.second_threshold)} users; that "
             "of words of the list follows from what the rounds show",

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dphh.levels.level import LevelOnGrid
 from dphh.privacy.reweighing import RoundNoise
-from dphh.wording.lines import number, plural
+from dphh.wording.lines import number, with_noun
 
 #: If at least this many items reach the threshold of a `ChoiceLevel`, several rounds follow; else
 #: one.
@@ -41,7 +41,7 @@ class SetUnionLevel(LevelOnGrid):
 
     def in_words(self) -> tuple[str, ...]:
         return (
-            f"each user counts for at most {plural(self.max_items, 'item')}",
+            f"each user counts for at most {with_noun(self.max_items, 'item')}",
             f"noise: {number(self.sigma)} users (one standard deviation)",
             f"threshold: {number(self.threshold)} users, so {ceil(self.threshold):,} "
             "who hold nothing else carry an item over without noise",
@@ -66,7 +66,7 @@ class ChoiceLevel(SetUnionLevel):
     def in_words(self) -> tuple[str, ...]:
         return (
             "releases nothing, and decides what follows: several rounds if at least "
-            f"{plural(LEAST_ITEMS_FOR_ROUNDS, 'item')} reach {number(self.threshold)} users, "
+            f"{with_noun(LEAST_ITEMS_FOR_ROUNDS, 'item')} reach {number(self.threshold)} users, "
             "else one",
             f"noise: {number(self.sigma)} users (one standard deviation)",
         )

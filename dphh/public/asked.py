@@ -20,18 +20,16 @@ from dphh.prior import Prior, check_same_tokens
 from dphh.release import MANIFEST, Release, stored_release
 from dphh.rows.content import Content
 
-Options = dict[str, Any]
-
 
 def with_public_knowledge(
-    options: Options,
+    options: dict[str, Any],
     corpus: Corpus | None,
     ledger: Ledger | None = None,
     *,
     may_read_files: bool = True,
-) -> Options:
-    """The options of a verb, with public knowledge in place of its names: `prior` as counts; `of`
-    and `domain` as lists of tokens, tokenised as the corpus is. If `by` has no `groups`, they are
+) -> dict[str, Any]:
+    """The options of a verb, in which what `prior`, `of` and `domain` name is read: a prior as
+    counts, the others as lists of items, each a list of tokens. If `by` has no `groups`, they are
     those that the account's owner declared in the ledger.
 
     A text in `prior`, `of` or `domain` is the run id of a release in the ledger; if files may be
@@ -47,7 +45,7 @@ def with_public_knowledge(
         if isinstance(asked, (str, Path)):
             asked = _named_release(asked, ledger, may_read_files=may_read_files) or asked
         if option == "prior" and asked is not None and not isinstance(asked, Prior):
-            prior = _prior(asked, named, content, may_read_files=may_read_files)
+            prior = _read_prior(asked, named, content, may_read_files=may_read_files)
             named |= {"prior": prior, "prior_text": None, "prior_is_public": False}
         elif isinstance(asked, Release):
             named[option] = _released_items(option, asked, content)
@@ -64,42 +62,42 @@ def _named_release(
     named: str | Path, ledger: Ledger | None, *, may_read_files: bool
 ) -> Release | None:
     """The release that a folder or a run id names; None if it names none."""
-    there = False
-    with suppress(OSError):  # a long list is no name of a file
+    is_path = False
+    with suppress(OSError):  # a text may be too long for a file's name
         if may_read_files and (Path(named) / MANIFEST).is_file():
             return Release.load(named)
-        there = may_read_files and Path(named).exists()
-    if not there:
+        is_path = may_read_files and Path(named).exists()
+    if not is_path:
         with suppress(LedgerError):
             return stored_release(ledger or Ledger(), str(named))
     return None
 
 
-def _lines_of_file(option: str, of: str | Path, *, may_read_files: bool) -> list[str]:
+def _lines_of_file(option: str, file: str | Path, *, may_read_files: bool) -> list[str]:
     with suppress(OSError, ValueError):
         if may_read_files:
-            return [line for line in Path(of).read_text(encoding="utf-8").splitlines() if line]
-    raise _unknown_name_error(option, of)
+            return [line for line in Path(file).read_text(encoding="utf-8").splitlines() if line]
+    raise _unknown_name_error(option, file)
 
 
 def _released_items(
     option: str, release: Release, content: Content | None
 ) -> list[tuple[str, ...]]:
-    """The items of a release: the first of each level, then the second of each, and so on. From a
-    trie, only complete sequences; as one token each if the corpus reads items whole."""
-    made = release.manifest["parameters"]["content"]
+    """The items of a release: the first of each level, then the second of each, and so on. Of a
+    trie, only complete sequences; an item of a corpus that reads items whole is one token."""
+    reading = release.manifest["parameters"]["content"]
     if content is not None:
-        check_same_tokens(option, made, content)
+        check_same_tokens(option, reading, content)
     rows = release.table
     if "ended" in rows.column_names:
         rows = rows.filter(rows.column("ended"))
     rows = rows.take(interleaved_by_level(rows.column("level").to_numpy())).to_pylist()
-    are_whole = made["reading"] == "whole"
+    are_whole = reading["reading"] == "whole"
     return [(row["item"],) if are_whole else tuple(row["tokens"]) for row in rows if row["tokens"]]
 
 
 def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
-    """The items of a list as tokens: texts are read as the corpus's rows are, others are kept."""
+    """Items as lists of tokens: a text is split as the corpus's rows are; a list stays as it is."""
     texts = [item for item in items if isinstance(item, str)]
     if not texts:
         return [*items]
@@ -111,40 +109,42 @@ def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None)
     return [next(tokens) if isinstance(item, str) else item for item in items]
 
 
-def _prior(asked: Any, options: Options, content: Content | None, *, may_read_files: bool) -> Prior:
+def _read_prior(
+    source: Any, options: dict[str, Any], content: Content | None, *, may_read_files: bool
+) -> Prior:
     """The prior of a release, a table or a text. If no files may be read, it must be a release."""
     from dphh.public.counting import prior_of_items, prior_of_table, prior_of_text
 
     max_n: Any = options.get("max_n")
     longest = int(max_n) if max_n in range(1, 101) else 1  # pricing refuses any other max_n
     column = options.get("prior_text")
-    is_output = isinstance(asked, Release) and not asked.is_test
-    if not (isinstance(asked, Release) or may_read_files):
-        raise _unknown_name_error("prior", asked)
-    if not is_output and options.get("prior_is_public") is not True:
+    was_paid_for = isinstance(source, Release) and not source.is_test
+    if not (isinstance(source, Release) or may_read_files):
+        raise _unknown_name_error("prior", source)
+    if not was_paid_for and options.get("prior_is_public") is not True:
         raise UsageError(
             "prior_is_public: nothing protects the people in a prior that is a text, a table or a "
             "test's release. If nobody in the data contributed to it, or all of it is published "
             "anyway, say prior_is_public=True; if not, leave prior out"
         )
-    if isinstance(asked, Release):
-        if (verb := asked.manifest["verb"]) not in ("ngrams", "items"):
+    if isinstance(source, Release):
+        if (verb := source.manifest["verb"]) not in ("ngrams", "items"):
             raise UsageError(
                 f"prior: found a release of {verb}, whose scores are no counts; give a release of "
                 "ngrams"
             )
         # An item counted in several groups has several rows with one score.
-        items = {tuple(row["tokens"]): row["score"] for row in asked}
-        reading = asked.manifest["parameters"]["content"]
-        prior = prior_of_items(items, longest, reading=reading, run_id=asked.run_id)
+        items = {tuple(row["tokens"]): row["score"] for row in source}
+        reading = source.manifest["parameters"]["content"]
+        prior = prior_of_items(items, longest, reading=reading, run_id=source.run_id)
     elif content is None:
         raise _no_corpus_error("prior")
-    elif type(asked).__module__.startswith("pyspark."):
+    elif type(source).__module__.startswith("pyspark."):
         raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
     elif column is None:
-        prior = prior_of_table(asked, content, longest)
+        prior = prior_of_table(source, content, longest)
     else:
-        prior = prior_of_text(asked, column, content, longest)
+        prior = prior_of_text(source, column, content, longest)
     if len(prior) == 0:
         raise UsageError(
             "prior: it lists no word: a text lists the words that occur at least twice (a large "

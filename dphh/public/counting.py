@@ -32,22 +32,22 @@ from dphh.prior import Integers, Prior
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
 
-#: A text of this many words is large. It lists words that occur at least three times, and longer
-#: n-grams that occur at least twice: those that occur once are about as many as the text's words,
-#: and say next to nothing. A smaller text lists words that occur at least twice.
+#: Of a text with at least this many words, words are listed that occur at least three times, and
+#: longer n-grams that occur at least twice: n-grams that occur once are about as many as the text's
+#: words, and say next to nothing. Of a smaller text, words are listed that occur at least twice.
 LARGE_TEXT_WORDS = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
 #: A larger count is lowered to this one, so that sums of counts stay far below 2^64.
 _LARGEST_COUNT = 2**52
-#: DuckDB counts in this much memory, and writes the rest to disk.
-_LIMITS = Limits(memory="1GB")
-#: The version of the counting queries; counts that another version cached are not used.
-_FORMAT_OF_COUNTS = 4
+#: DuckDB counts in this much memory, and writes to disk what does not fit.
+_LIMITS_OF_COUNTING = Limits(memory="1GB")
+#: The version of the counting queries. Counts that another version cached are not used.
+_VERSION_OF_COUNTING = 4
 
 
 def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
-    """The prior of a column of public texts, read as the private corpus is; all rows count."""
+    """The prior of a column of public texts, tokenised like the private corpus; all rows count."""
     text = replace_corpus(
         Corpus(source, user=column, text=column),
         content=replace(content, column=column, unit=None, where=None),
@@ -60,8 +60,8 @@ def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Pri
 
 
 def _cached_prior(text: Corpus, max_n: int) -> Prior:
-    """The prior of a text: from the cache, if its files have not changed since it was counted; else
-    counted now.
+    """The prior of a public text: from the cache, unless its files have changed since they were
+    counted, or it was not counted before.
 
     The cache has nothing of private data: the name of a cached file follows from the public text's
     files, from how these are read and from the rule by which they are counted.
@@ -69,19 +69,19 @@ def _cached_prior(text: Corpus, max_n: int) -> Prior:
     state, folder = files_state(text), cache_folder()
     if folder is None or not state:
         return count_text(text, max_n)
-    said = json.dumps([_FORMAT_OF_COUNTS, max_n, text.content.to_json(), text.where, state])
+    said = json.dumps([_VERSION_OF_COUNTING, max_n, text.content.to_json(), text.where, state])
     place = folder / f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
     if place.exists():
         return _prior_of_file(place)
     prior = count_text(text, max_n)
-    with suppress(OSError):  # such as a full disk: the next run counts again
+    with suppress(OSError):  # such as a full disk: the next call counts again
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(place, _bytes_of_prior(prior), 0o600)
     return prior
 
 
 def cache_folder() -> Path | None:
-    """`priors` in the folder `DPHH_CACHE`, else in dphh's cache folder; None without either."""
+    """`priors` in the folder `$DPHH_CACHE`, else in dphh's cache folder; None without either."""
     caches = os.environ.get("DPHH_CACHE") or dphh_folder("XDG_CACHE_HOME", ".cache")
     return None if caches is None else Path(caches).absolute() / "priors"
 
@@ -102,9 +102,9 @@ def _prior_of_file(place: Path) -> Prior:
 
 
 def count_text(text: Corpus, max_n: int) -> Prior:
-    """Count the words and the n-grams of up to `max_n` words that occur often enough. DuckDB reads
-    the text as it reads private data, and spills what memory does not hold."""
-    run = DuckDBHost(opened_corpus(text), SystemRandomness(), _LIMITS)
+    """The prior of a public text: DuckDB reads it as it reads private data, and counts words and
+    n-grams of up to `max_n` words."""
+    run = DuckDBHost(opened_corpus(text), SystemRandomness(), _LIMITS_OF_COUNTING)
     try:
         run.open()
         run.run("public_words")
@@ -140,9 +140,9 @@ def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
         rows = rows.select(ITEM, pl.col(COUNT).cast(pl.Float64)).drop_nulls()
     except (CorpusError, OSError, pl.exceptions.PolarsError) as problem:
         raise CorpusError(
-            f"prior: a public table has a column {ITEM!r}, a text or a list of tokens, and a "
-            f"column {COUNT!r}, a number, and this could not be read as one "
-            f"({type(problem).__name__}); of raw text, prior_text names the column"
+            f"prior: this could not be read as a table with a column {ITEM!r}, a text or a list of "
+            f"tokens, and a column {COUNT!r}, a number ({type(problem).__name__}); give such a "
+            "table, or name the column of raw texts by prior_text"
         ) from None
     rows = rows.filter(pl.col(COUNT) > 0)
     are_lists = rows.schema[ITEM] == pl.List
@@ -154,8 +154,8 @@ def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
 
 
 def prior_of_items(items: Mapping[tuple[str, ...], float], max_n: int, **origin: Any) -> Prior:
-    """The prior of items with positive counts. Items of more than `max_n` tokens are left out, and
-    items whose shorter parts are missing."""
+    """The prior of items with positive counts, with `reading` and `run_id` as in `origin`. Items of
+    more than `max_n` tokens are left out, and items whose shorter parts are missing."""
     words = sorted((item[0] for item in items if len(item) == 1), key=str.encode)
     number = {word: place for place, word in enumerate(words)}
     grams, counts = [], []

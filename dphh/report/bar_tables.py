@@ -30,7 +30,7 @@ from dphh.report.sentences import (
     meaning_of_counts,
     meaning_of_scores,
 )
-from dphh.wording.lines import plural
+from dphh.wording.lines import with_noun
 
 #: A table without rows, with every column that a release may have.
 EMPTY_FRAME = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
@@ -163,6 +163,6 @@ def _title(manifest: Manifest, length: int, *, is_more: bool) -> str:
         title = "items"
     else:
         what = "character" if reading == "characters" or unit == 1 else "token"
-        title = plural(length, "word" if reading == "words" else what)
+        title = with_noun(length, "word" if reading == "words" else what)
     title += " and more" if is_more else ""
     return f"{title}, by {asked['by']}" if groups_of(manifest) else title

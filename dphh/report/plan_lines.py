@@ -18,7 +18,7 @@ from dphh.levels.level import Level
 from dphh.levels.set_union import OneRoundAfterChoice, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, privacy_of_corpus
 from dphh.report.sentences import Released, promise
-from dphh.wording.lines import plural, shorten
+from dphh.wording.lines import one_line, with_noun
 
 #: Lines of a plan, each (label, text). An empty label continues the line above it.
 Lines = list[tuple[str, str]]
@@ -106,8 +106,8 @@ def levels_and_counts_lines(price: Price) -> Lines:
             lines.append(("min_users", f"{each} is {left_out}: {fewer}"))
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
-        named = ", ".join(map(shorten, asked["groups"]))
-        said = f"within {named} and {OTHER_GROUP} of {shorten(asked['by'])}"
+        named = ", ".join(map(one_line, asked["groups"]))
+        said = f"within {named} and {OTHER_GROUP} of {one_line(asked['by'])}"
         lines.append(("groups", f"{said}; {OTHER_GROUP} is for all values not declared"))
     return lines
 
@@ -135,10 +135,10 @@ def finds_lines(finds: Finds) -> Lines:
     what = "an n-gram is found" if finds.users_by_length else finds.what
     head = f"{what} with probability {finds.probability:g} when held by at least"
     numbers = [
-        (users, f"if it is {plural(length, 'word')} long")
+        (users, f"if it is {with_noun(length, 'word')} long")
         for length, users in finds.users_by_length
     ] or [
-        (users, f"if each of them holds {plural(held, 'item')} in all")
+        (users, f"if each of them holds {with_noun(held, 'item')} in all")
         for held, users in finds.users_by_held
     ]  # fmt: skip
     note = f"({finds.note})" if finds.note else ""
@@ -195,6 +195,6 @@ def usage_line(outlook: Outlook, cap_name: str | None = None) -> str | None:
     taken = "more than 100%" if share > 1 else percent(share)
     if cap_name is not None:
         return f"takes {taken} of {cap_name}"
-    runs = plural(runs_left, "such run") if runs_left < MOST_COUNTED_RUNS else "many such runs"
+    runs = with_noun(runs_left, "such run") if runs_left < MOST_COUNTED_RUNS else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
-    return f"takes {taken} of the cap of {shorten(account)}; {left}"
+    return f"takes {taken} of the cap of {one_line(account)}; {left}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dphh.columns import OTHER_GROUP
 from dphh.price import Privacy
-from dphh.wording.lines import plural, shorten
+from dphh.wording.lines import one_line, with_noun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,14 +83,13 @@ def items_line(release: Released) -> str:
     """One line: how many items were found or counted, within which groups, and of which rows."""
     manifest, asked = release.manifest, release.manifest.get("parameters", {})
     items = number_of_items(release.table)
-    said = (
-        f"{plural(items, 'item')} counted" if has_every_given_item(manifest) else f"{items:,} found"
-    )
+    is_counted = has_every_given_item(manifest)
+    said = f"{with_noun(items, 'item')} counted" if is_counted else f"{items:,} found"
     if "top" in manifest:
         said = f"the first {said} of {sum(level['released'] for level in manifest['levels']):,}"
-    said += "" if has_every_given_item(manifest) else f" by {manifest['verb']}"
+    said += "" if is_counted else f" by {manifest['verb']}"
     if groups := groups_of(manifest):
-        said += f"; counts within {asked['by']}: {', '.join(map(shorten, groups))}"
+        said += f"; counts within {asked['by']}: {', '.join(map(one_line, groups))}"
     where = asked.get("content", {}).get("where")
     return said if where is None else f"{said}, in rows where {' '.join(where.split())}"
 
@@ -135,7 +134,7 @@ def meaning_of_missing(manifest: Manifest) -> str:
     more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
     return (
         f"{said} At this price {finds['what']} with probability {finds['probability']:g} when held "
-        f"by at least {plural(finds['users'], 'user')}{more}"
+        f"by at least {with_noun(finds['users'], 'user')}{more}"
     )
 
 

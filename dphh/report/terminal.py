@@ -8,7 +8,7 @@ from dphh.price import Price
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit
-from dphh.wording.lines import in_two_columns, padded, shorten, terminal_columns, width_of, wrapped
+from dphh.wording.lines import in_two_columns, one_line, padded, terminal_columns, width_of, wrapped
 
 #: The most rows that all tables have together.
 SHOWN_ROWS = 10
@@ -20,7 +20,7 @@ def plan_text(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
 ) -> str:
     given = [(option, value) for option, value in price.parameters if value is not None]
-    asked = ", ".join(f"{option}={shorten(str(value), 120)}" for option, value in given)
+    asked = ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
     lines = wrapped(f"plan: {price.verb}  {asked}")
     for heading, said in plan_sections(price, corpus, ledger):
         if details or heading not in DETAIL_SECTIONS:
@@ -43,7 +43,7 @@ def release_text(release: Released) -> str:
         meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
     several = sum(max(1, len(table.groups)) for table in tables)
-    names = [shorten(row.item, _item_width()) for table in tables for row in table.rows]
+    names = [one_line(row.item, _item_width()) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(map(width_of, names)))
     return "\n".join(lines)
@@ -54,10 +54,10 @@ def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
     first = table.rows[:most]
     lines = [f"  {table.title}"]
     for row in first:
-        name = shorten(row.item, _item_width())
+        name = one_line(row.item, _item_width())
         for bar, group in zip(row.bars, table.groups or ("",), strict=True):
             numbers = f"{bar.text:>{NUMBER_WIDTH}}  {bar.interval:<{NUMBER_WIDTH}}"
-            said = f"{numbers}  {shorten(group, NUMBER_WIDTH)}"
+            said = f"{numbers}  {one_line(group, NUMBER_WIDTH)}"
             lines.append(f"    {padded(name, width)}  {said}".rstrip())
             name = ""
     if table.count > len(first):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from dphh.errors import UsageError
 from dphh.report.sentences import Released, Tokens, has_every_given_item
 from dphh.rows.content import Content
-from dphh.wording.lines import plural, shorten
+from dphh.wording.lines import one_line, with_noun
 
 #: A function that splits texts into tokens as engines do.
 Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
@@ -58,7 +58,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     if tokens in {tuple(word) for word in asked.get("known", ())}:
         yield "not so read", f"{name} was given as known, so no user was asked about it."
     if strange := set(tokens) - set(asked.get("character_set", tokens)):
-        found = ", ".join(shorten(repr(token)) for token in sorted(strange))
+        found = ", ".join(one_line(repr(token)) for token in sorted(strange))
         yield "not so read", f"{name} contains {found}, which the run's character set lacks."
     # For each released sequence, whether it ends there; else it is only a beginning of others.
     ends: dict[Tokens, bool] = {}
@@ -80,7 +80,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     lengths = _lengths_of(levels)
     if len(tokens) not in lengths:
         looked = f"this release looked at {min(lengths):,} to {max(lengths):,}"
-        yield "not of this length", f"{name} has {plural(len(tokens), 'token')}; {looked}."
+        yield "not of this length", f"{name} has {with_noun(len(tokens), 'token')}; {looked}."
     if missing := _missing_parts(tokens, {*ends}, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
@@ -150,4 +150,4 @@ def _tokens_of_phrase(
 def _quoted(release: Released, tokens: Tokens) -> str:
     content = release.manifest.get("parameters", {}).get("content", {})
     joiner = "" if content.get("unit") or content.get("reading") == "characters" else " "
-    return f"“{shorten(joiner.join(tokens))}”"
+    return f"“{one_line(joiner.join(tokens))}”"

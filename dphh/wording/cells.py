@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from dphh.wording.unseen import UNSEEN
 
-#: Characters that begin a formula: ASCII signs, full-width, small, superscript and subscript ones,
-#: and the typographic minus.
+#: The signs that begin a formula: ASCII, full-width, small, superscript and subscript ones, and the
+#: typographic minus.
 _FORMULA_SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
 _IGNORED_BY_SPREADSHEETS = f"""[\\s{UNSEEN}"']*"""
 _FORMULA_START = re.compile(f"[\t\r\n]|{_IGNORED_BY_SPREADSHEETS}[{_FORMULA_SIGNS}]")
-#: In locales with a decimal comma, spreadsheets also split a cell at some of its characters.
+#: Matches a separator at which some spreadsheets split a cell, and the formula sign that follows.
 _FORMULA_START_AFTER_SEPARATOR = re.compile(
     f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_IGNORED_BY_SPREADSHEETS})([{_FORMULA_SIGNS}])"
 )
@@ -30,7 +30,7 @@ def safe_cell(text: str) -> str:
 
 
 def safe_list_cell(texts: Sequence[str]) -> str:
-    """A cell with the texts as a JSON list, in which signs of formulas are escaped."""
+    """A cell with the texts as a JSON list. A sign that would begin a formula is escaped in it."""
     said = json.dumps(texts, ensure_ascii=False)
     return _FORMULA_START_AFTER_SEPARATOR.sub(
         lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said

@@ -19,7 +19,7 @@ from dphh.mechanisms.set_union.price import Method
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
-from dphh.wording.lines import plural
+from dphh.wording.lines import with_noun
 from tests.audit.corpora import WORDS, extra, groups_of, of_rows, others, written
 from tests.audit.measure import Measured, counted, in_turn, released_once, scores
 
@@ -95,7 +95,7 @@ def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Meas
     speaks = (loss > epsilon) | news
     least = (epsilon - log(1 - passes)) / mu - mu / 2
     exact = passes + (1 - passes) * norm.sf(least) - exp(epsilon) * norm.sf(least + mu)
-    says = f"a user of an item of {plural(OTHERS, 'other')}" + (", and a new one" if new else "")
+    says = f"a user of an item of {with_noun(OTHERS, 'other')}" + (", and a new one" if new else "")
     return Measured.of(plan, says, in_turn(speaks), float(exact))
 
 
@@ -135,7 +135,7 @@ def sips_shared(engine: str, folder: Path, size: int) -> Measured:
         _sips_densities(levels, number, drawn) for number in (held_by + 1, held_by)
     )
     speaks = np.where(passed, there > exp(epsilon) * away, never > exp(epsilon) * never_away)
-    says = f"a user of an item of {plural(held_by, 'other')}"
+    says = f"a user of an item of {with_noun(held_by, 'other')}"
     return Measured.of(plan, says, in_turn(speaks), _sips_delta(levels, held_by, epsilon))
 
 

@@ -94,7 +94,7 @@ def test_a_table_without_the_two_columns_is_refused(in_a_file, tmp_path):
     if in_a_file:
         source.write_parquet(tmp_path / "words.parquet")
         source = str(tmp_path / "words.parquet")
-    with pytest.raises(CorpusError, match=r"a column 'item', .* prior_text names the column"):
+    with pytest.raises(CorpusError, match=r"a column 'item', .* by prior_text"):
         prior_of_table(source, CONTENT, 1)
 
 

@@ -11,7 +11,7 @@ import pytest
 from dphh import UsageError
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROL_CHARACTERS
-from dphh.wording.lines import shorten, visible_text
+from dphh.wording.lines import one_line, visible_text
 from dphh.wording.unseen import replace_invisible
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
 
@@ -138,10 +138,10 @@ MADE_VISIBLE = {
 def test_what_is_not_seen_is_made_visible_on_pages_and_in_terminals():
     for text in AS_IT_IS:
         assert visible_text(text) == text
-    assert shorten("❤️ می‌خواهم 👨‍👩‍👧‍👦") == "❤️ می‌خواهم 👨‍👩‍👧‍👦"
+    assert one_line("❤️ می‌خواهم 👨‍👩‍👧‍👦") == "❤️ می‌خواهم 👨‍👩‍👧‍👦"
     for text, seen in MADE_VISIBLE.items():
         assert visible_text(text) == seen
-        assert shorten(text) != text and "\\" in shorten(text)
+        assert one_line(text) != text and "\\" in one_line(text)
     assert (visible_text("  "), visible_text("")) == ("␣␣", "∅")
 
 
