@@ -92,7 +92,7 @@ def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
 def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):
     monkeypatch.setattr(vocabulary, "FEWEST_WORDS_FOR_CACHE", 1)
     monkeypatch.setattr(short_words, "_SLOTS", slots)
-    monkeypatch.setattr(short_words, "_CACHEABLE", kept)
+    monkeypatch.setattr(short_words, "_CACHED_IDS_BELOW", kept)
     monkeypatch.setattr(short_words, "_WORDS_AT_ONCE", 7)
     words, number = Vocabulary(), {}
     rng = np.random.default_rng(slots)
