@@ -15,7 +15,6 @@ from dphh.udfs.kernel.reading import Reading
 
 #: A step's name with its parameters; or a text of SQL or comments, with no parameters.
 RecordedStep = tuple[str, dict[str, Any]]
-ResultColumns = dict[str, Any]
 
 
 class RecordingHost(Host):
@@ -34,9 +33,9 @@ class RecordingHost(Host):
         self._valid: Any = None
         self._words = 0
 
-    def once(self, step: str, draw: Draw) -> Any:
-        """Begin the section of this draw, and draw."""
-        self._title = step
+    def begin_section(self, title: str, draw: Draw) -> Any:
+        """Begin the section of a draw, and draw."""
+        self._title = title
         return draw()
 
     def _record(self, step_or_text: str, **parameters: Any) -> None:
@@ -87,20 +86,20 @@ class RecordingHost(Host):
 
     # The made-up columns that `take` returns: a method for each step, with the step's name.
 
-    def released_words(self, threshold: int) -> ResultColumns:
+    def released_words(self, threshold: int) -> dict[str, Any]:
         self._words += self.rows  # no word is released twice
         keys = [f"{number:09}" for number in range(self._words - self.rows, self._words)]
         return {"key": keys, "noisy": [threshold * self.thresholds] * self.rows}
 
     released_of_round = released_words
 
-    def released_grams(self, threshold: int) -> ResultColumns:
+    def released_grams(self, threshold: int) -> dict[str, Any]:
         keys = self._valid.keys(np.arange(len(self._valid)))
         # Only grams that begin or end with gram 0, so that some valid grams are not released.
         keys = keys[(keys >> GRAM_NUMBER_BITS == 0) | (keys % 2**GRAM_NUMBER_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
-    def forecast_rows(self) -> ResultColumns:
+    def forecast_rows(self) -> dict[str, Any]:
         group, valid = self._put["classes"].columns
         # All grams are in one bin: the lowest if `thresholds` is 1, else the middle one.
         bins = np.full(len(group), len(BIN_STARTS_IN_SIGMAS) // 2 if self.thresholds > 1 else 0)
@@ -108,13 +107,13 @@ class RecordingHost(Host):
 
     forecast_signs = forecast_rows
 
-    def list_sizes(self) -> ResultColumns:
+    def list_sizes(self) -> dict[str, Any]:
         return {
             "bin": np.arange(len(LIST_SIZE_BIN_STARTS)),
             "noisy": np.zeros(len(LIST_SIZE_BIN_STARTS), np.int64),
         }
 
-    def forecast_released(self) -> ResultColumns:
+    def forecast_released(self) -> dict[str, Any]:
         sizes = enumerate(self._valid.sizes.tolist())
         keys = [self._valid.keys(group, np.arange(size)) for group, size in sizes]
         # The lowest keys are those of grams that begin with gram 0.
@@ -123,14 +122,14 @@ class RecordingHost(Host):
         words = pa.nulls(len(found), pa.string())
         return {"key": found, "word": words, "bin": zero, "first": zero, "second": zero}
 
-    def counts_drawn(self) -> ResultColumns:
+    def counts_drawn(self) -> dict[str, Any]:
         (keys,) = self._put["asked"].columns
         return {"key": keys, "noisy": keys}
 
-    def grown(self, theta: int) -> ResultColumns:
+    def grown(self, theta: int) -> dict[str, Any]:
         tokens = [str(number) for number in range(self.rows)]
         return {"node": [0] * self.rows, "token": tokens, "ended": [False] * self.rows}
 
-    def ldp_kept(self, prefix_values: int, keep: int) -> ResultColumns:
+    def ldp_kept(self, prefix_values: int, keep: int) -> dict[str, Any]:
         kept = max(1, min(prefix_values, keep) // self.thresholds)
         return {"value": np.arange(kept), "reports": np.ones(kept, np.int64)}

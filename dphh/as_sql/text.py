@@ -65,7 +65,7 @@ def sections_of(price: Price) -> dict[str, list[RecordedStep]]:
     recorded = []
     for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS):
         host = RecordingHost(*run)
-        run_levels(price, host, host.once, " ", lambda _: None)
+        run_levels(price, host, host.begin_section, " ", lambda _: None)
         recorded.append(host.sections)
     much, more, little = recorded
     sections: dict[str, list[RecordedStep]] = {}

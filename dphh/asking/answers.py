@@ -51,7 +51,10 @@ def answer_without_plan(
         case "release":
             return stored_release(ledger, arguments.get("run_id", "")).table
         case "help":
-            return _help_table(macros(with_corpus_options=with_corpus_options))
+            costs = {True: "its price, once", False: "nothing"}
+            every = macros(with_corpus_options=with_corpus_options).values()
+            rows = [(costs[each.spends], each.example_call, each.summary) for each in every]
+            return _table(rows, HELP_SCHEMA)
     return _options_table(arguments.get("verb", ""), with_corpus_options)
 
 
@@ -109,12 +112,6 @@ def _releases_table(entries: Iterable[Entry]) -> pa.Table:
     return _table(rows, RELEASES_SCHEMA)
 
 
-def _help_table(macros: Mapping[str, Macro]) -> pa.Table:
-    costs = {True: "its price, once", False: "nothing"}
-    rows = [(costs[each.spends], each.example_call, each.summary) for each in macros.values()]
-    return _table(rows, HELP_SCHEMA)
-
-
 def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
     """The options of a verb and, `with_corpus_options`, those of its corpus and its run."""
     check_choice("verb", verb, VERBS)
@@ -141,7 +138,7 @@ def _shown_default(parameter: Parameter) -> str | None:
     return None if parameter.default in (None, "", ()) else str(parameter.default)
 
 
-def with_columns(table: pa.Table, columns: pa.Schema) -> pa.Table:
+def with_exact_columns(table: pa.Table, columns: pa.Schema) -> pa.Table:
     """The table with exactly these columns: those that it lacks are NULL."""
     found = [
         table[field.name].cast(field.type)

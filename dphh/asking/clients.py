@@ -40,8 +40,8 @@ def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD 
 def _address_sql(address: str, macro: Macro) -> str:
     """An SQL expression: the address that a macro reads, with the arguments that are not NULL."""
     named = list(macro.parameters)
-    parts = [literal(f"{address}/v1/{macro.path}")]
-    if macro.path.endswith("/"):
+    parts = [literal(f"{address}/v1/{macro.gateway_path}")]
+    if macro.gateway_path.endswith("/"):
         parts.append(f"url_encode({argument_as_text(named.pop(0))})")
     parts.append("'.jsonl?'" if named else "'.jsonl'")
     parts += [f"'&{name}=' || url_encode({argument_as_text(name)})" for name in named]

@@ -113,10 +113,10 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
     def answer(arguments_json: str, statement_id: str) -> pa.Table:
         try:
             arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
-            return answers.with_columns(owner.answer(macro, arguments, statement_id), columns)
+            return answers.with_exact_columns(owner.answer(macro, arguments, statement_id), columns)
         except DphhError as problem:
             told = pa.table({"refused": pa.array([respell_options(str(problem), _option_in_sql)])})
-            return answers.with_columns(told, columns)
+            return answers.with_exact_columns(told, columns)
 
     def answer_batch(arguments_json: Any, statement_ids: Any) -> Any:
         asked = zip(arguments_json.to_pylist(), statement_ids.to_pylist(), strict=True)

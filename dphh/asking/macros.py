@@ -80,7 +80,7 @@ class Macro:
     spends: bool = False
 
     @property
-    def path(self) -> str:
+    def gateway_path(self) -> str:
         """The path of this macro at the gateway. If it ends with a slash, the macro's one argument
         follows it."""
         if self.verb is not None and not self.spends:

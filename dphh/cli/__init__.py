@@ -54,7 +54,7 @@ class LazyCommands(click.Group):
     def _verb_commands(self) -> dict[str, click.Command]:
         from dphh.cli.verbs import VERB_COMMANDS
 
-        return {str(command.name): command for command in VERB_COMMANDS}
+        return VERB_COMMANDS
 
 
 #: What `dphh` prints if no command is given.

@@ -13,8 +13,8 @@ import click
 
 from dphh.cli.options import (
     confirm_higher_cap,
-    content_options_given,
     corpus_options,
+    corpus_options_given,
     existing_ledger,
     json_option,
     ledger_option,
@@ -38,6 +38,7 @@ from dphh.wording.options import respell_options
 
 _rule_option = click.option(
     "--kept",
+    "rule",
     type=click.Choice(RULES),
     help="How costs are added up under the cap: divergence (the default; for items, ngrams, "
     "counts), or sums (for trie and ldp-trie).",
@@ -71,7 +72,7 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
-    kept: Rule | None,
+    rule: Rule | None,
     if_missing: bool,
     replace: bool,
     ledger_file: str | None,
@@ -82,13 +83,13 @@ def add(
     CORPUS is a path, a glob or a folder (docs/corpus.md). Earlier runs on its files count as
     spent. The names and types of its columns are looked at.
     """
-    content = content_options_given(context)
+    content = corpus_options_given(context)
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
     _check_corpus(named)
     book = Ledger(ledger_file)
-    made = book.add(account, named, epsilon, delta, kept, if_missing=if_missing, replace=replace)
+    made = book.add(account, named, epsilon, delta, rule, if_missing=if_missing, replace=replace)
     if (made.cap.epsilon, made.cap.delta) != (epsilon, delta):
         said = f"({made.cap.epsilon:g}, {made.cap.delta:g})"
         click.echo(f"note: {account} exists and keeps its cap {said}", err=True)
@@ -122,7 +123,7 @@ def cap(
     account: str,
     epsilon: float,
     delta: float,
-    kept: Rule | None,
+    rule: Rule | None,
     yes: bool,
     ledger_file: str | None,
 ) -> None:
@@ -134,7 +135,7 @@ def cap(
             *(book.status(account).cap, epsilon, delta),
             "People were promised the lower cap, and what is spent beyond it cannot be taken back",
         )
-    click.echo(accounts_text([book.set_cap(account, epsilon, delta, kept)]))
+    click.echo(accounts_text([book.set_cap(account, epsilon, delta, rule)]))
 
 
 @ledger.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -18,25 +18,23 @@ from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
 from dphh.rows.conditions import combined_condition, joined_by_and
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 _CORPUS_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
 #: The options of `Corpus` that commands have: those that name its columns and how they are read.
-_CONTENT_OPTIONS = {name: _CORPUS_PARAMETERS[name] for name in HELP}
+_CORPUS_OPTIONS = {name: _CORPUS_PARAMETERS[name] for name in HELP}
 
 
-def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A decorator that adds these options to a command, in this order."""
 
-    def add(command: Command) -> Command:
+    def add_to(command: Any) -> Any:
         for each in reversed(options):
             command = each(command)
         return command
 
-    return add
+    return add_to
 
 
-def grouped_option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
+def grouped_option(*names: str, group: str, **settings: Any) -> Callable[[Any], Any]:
     """A `click.option` that the command's help shows in this group."""
     return click.option(*names, cls=GroupedOption, group=group, **settings)
 
@@ -77,7 +75,7 @@ json_option = grouped_option(
 )
 
 
-def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Command], Command]:
+def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
     """A decorator that adds the options of a corpus to a command that also has these options of a
     verb."""
     return with_options(
@@ -90,17 +88,17 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Command], Co
                 required=False,
                 repeatable=name == "user" or name in ROW_OPTIONS,
             )
-            for name, parameter in _CONTENT_OPTIONS.items()
+            for name, parameter in _CORPUS_OPTIONS.items()
         )
     )
 
 
-def content_options_given(
+def corpus_options_given(
     context: click.Context, verb_options: Collection[str] = ()
 ) -> dict[str, Any]:
     """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
     are joined into one, which is true where all are."""
-    names = {_corpus_option_name(name, verb_options): name for name in _CONTENT_OPTIONS}
+    names = {_corpus_option_name(name, verb_options): name for name in _CORPUS_OPTIONS}
     said = {names[name]: value for name, value in options_given(context, list(names)).items()}
     conditions = [
         combined_condition(**{"where": None, "since": None, "until": None, name: each})

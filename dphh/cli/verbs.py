@@ -11,9 +11,9 @@ import click
 
 from dphh.checking import check as look_at
 from dphh.cli.options import (
-    content_options_given,
     corpus_of_command,
     corpus_options,
+    corpus_options_given,
     engine_option,
     existing_ledger,
     grouped_option,
@@ -70,7 +70,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
         read = corpus_of_command(
-            corpus, book, content_options_given(context, verb.options), options["files"]
+            corpus, book, corpus_options_given(context, verb.options), options["files"]
         )
         plan = verb_function(verb, book)(read, **options_given(context, list(verb.options)))
         _show_or_run(plan, book, options)
@@ -147,7 +147,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
 
 
-VERB_COMMANDS = tuple(_verb_command(verb) for verb in VERBS.values())
+VERB_COMMANDS = {name.replace("_", "-"): _verb_command(verb) for name, verb in VERBS.items()}
 
 
 @click.command(cls=GroupedCommand)
@@ -174,7 +174,7 @@ def check(
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
     book = existing_ledger(ledger_file, default_may_be_absent=True)
-    read = corpus_of_command(corpus, book, content_options_given(context))
+    read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     corpus, lines, found = repr(checked).partition("\n")
     said = corpus + lines + respell_options(found, as_flag)

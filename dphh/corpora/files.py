@@ -26,7 +26,7 @@ _FORMATS_WITH_DELETED_ROWS = (
 )
 
 
-def refuse_files_of_tables(corpus: Corpus) -> None:
+def refuse_delta_and_iceberg(corpus: Corpus) -> None:
     """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
     here = [
         folder

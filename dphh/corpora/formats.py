@@ -17,27 +17,27 @@ import duckdb
 
 from dphh.corpora.files import (
     no_such_file_error,
+    refuse_delta_and_iceberg,
     refuse_duplicate_columns,
-    refuse_files_of_tables,
     refuse_missing_columns,
     refuse_unclear_columns,
     unreadable_files_error,
 )
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.stores import hide_progress_bar, reach_stores
-from dphh.corpora.tables import JSON_USER_MARK
+from dphh.corpora.tables import JSON_USER_ERROR
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of, parquet_pattern
 
-_DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
-_JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
+_CSV_PATTERN = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
+_JSONL_PATTERN = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_ADVICE = (
     "write one JSON object a line, whose first names all columns (null if it has no value)"
 )
 
 
-def opened_corpus(corpus: Corpus) -> Corpus:
+def opened_unless_parquet(corpus: Corpus) -> Corpus:
     """The corpus. If its paths are not of Parquet files, a table opened from them replaces them."""
     if corpus.kind != "path":
         return corpus
@@ -45,8 +45,8 @@ def opened_corpus(corpus: Corpus) -> Corpus:
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(database, places[0][len(database) :].strip("/"))
         return replace_corpus(corpus, kind="table", source=table)
-    refuse_files_of_tables(corpus)
-    for pattern, read in ((_DELIMITED_FILE, _open_delimited), (_JSON_LINES_FILE, _open_json_lines)):
+    refuse_delta_and_iceberg(corpus)
+    for pattern, read in ((_CSV_PATTERN, _open_csv), (_JSONL_PATTERN, _open_json_lines)):
         if all(map(pattern.search, places)):
             con = _connection()
             reach_stores(con, corpus)
@@ -80,11 +80,11 @@ def _table_of_database(database: str, name: str) -> Any:
     )
 
 
-def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
+def _open_csv(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     """Open CSV files. Fields may be quoted by `"`; the first line gives columns and delimiter."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file in _files_of_corpus(con, corpus):
-        alike.setdefault(_header_of(con, corpus, file), []).append(file)
+        alike.setdefault(_delimiter_and_names(con, corpus, file), []).append(file)
     selects = []
     for (delimiter, names), files in alike.items():
         has = f"a first line, which must name the columns, has {len(names)} fields (not shown)"
@@ -102,7 +102,7 @@ def _open_delimited(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     return con.sql(" UNION ALL ".join(selects))
 
 
-def _header_of(
+def _delimiter_and_names(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
     """The delimiter with which the first line has the corpus's columns; all names in that line."""
@@ -153,7 +153,7 @@ def _json_user_sql(column: str) -> str:
     two users, and two large fractions could be one."""
     return (
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
-        f"THEN error({literal(JSON_USER_MARK)}) ELSE {column} ->> '$' END AS {column}"
+        f"THEN error({literal(JSON_USER_ERROR)}) ELSE {column} ->> '$' END AS {column}"
     )
 
 

@@ -23,20 +23,20 @@ from dphh.rows.user import USER_TYPE_MESSAGE
 #: makes of texts takes several times their memory.
 ROWS_AT_A_TIME = 8_192
 #: The module and name of types of tables whose columns are known without a query.
-_TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+_IN_MEMORY_TABLE_TYPES = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _LINE_NUMBER_PATTERN = re.compile(
     r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL
 )
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
-JSON_USER_MARK = "dphh: no user id"
+JSON_USER_ERROR = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
 def refuse_columns_missing_in_memory(corpus: Corpus) -> None:
     """Refuse a column that a table with its rows in memory lacks, before a plan is made for it."""
     source, kind = corpus.source, type(corpus.source)
-    if (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY:
+    if (kind.__module__.split(".")[0], kind.__name__) in _IN_MEMORY_TABLE_TYPES:
         names = getattr(source, "column_names", None) or source.columns
         refuse_missing_columns(corpus, [str(name) for name in names])
 
@@ -44,14 +44,11 @@ def refuse_columns_missing_in_memory(corpus: Corpus) -> None:
 def schema_of_table(corpus: Corpus) -> Any:
     """The Arrow schema of a corpus that is a table or a query, without reading rows."""
     source = corpus.source
+    json_columns: set[str] = set()
     with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
-            for option, column in corpus.columns_of_user:  # Arrow's schema has JSON as text
-                kinds = dict(zip(source.columns, map(str, source.types), strict=True))
-                if kinds.get(column) == "JSON":
-                    raise CorpusError(
-                        USER_TYPE_MESSAGE.format(option=option, column=column, kind="JSON")
-                    )
+            types = zip(source.columns, map(str, source.types), strict=True)
+            json_columns = {column for column, kind in types if kind == "JSON"}
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
@@ -60,14 +57,17 @@ def schema_of_table(corpus: Corpus) -> Any:
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_duplicate_columns(corpus, schema.names)
-    for option, column in corpus.columns_of_user:
-        kind = schema.field(column).type if column in schema.names else None
-        # These types may store equal values differently, and an engine may see how they are stored.
-        unknown = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
-        if unknown or (kind is not None and pa.types.is_time(kind)):
-            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind))
     for option, column in corpus.columns.items():
-        if column in schema.names and pa.types.is_decimal256(kind := schema.field(column).type):
+        if column not in schema.names:
+            continue
+        kind = schema.field(column).type
+        is_json = column in json_columns  # Arrow's schema has JSON as text
+        # These types may store equal values differently, and an engine may see how they are stored.
+        unclear = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
+        if column in corpus.user and (is_json or unclear or pa.types.is_time(kind)):
+            shown = "JSON" if is_json else kind
+            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=shown))
+        if pa.types.is_decimal256(kind):
             raise CorpusError(
                 f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
             )
@@ -136,7 +136,7 @@ def _type_without_views(arrow_type: Any) -> Any:
 
 def bad_line_message(duckdb_error: str) -> str | None:
     """The message for DuckDB's error about a line, without the line; None for other errors."""
-    if JSON_USER_MARK in duckdb_error:
+    if JSON_USER_ERROR in duckdb_error:
         return (
             "user: a line has a number with a fraction or of more than 64 bits, an object or a "
             "list; write user ids as text or as whole numbers, so that equal users are spelled "

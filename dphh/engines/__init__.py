@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dphh.corpora.formats import opened_corpus
+from dphh.corpora.formats import opened_unless_parquet
 from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, UsageError
@@ -26,7 +26,7 @@ def checked_engine(engine: str) -> str:
 
 def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Host:
     """Open an engine on a corpus. Reads names and types only, no row."""
-    read = opened_corpus(corpus)
+    read = opened_unless_parquet(corpus)
     try:
         if checked_engine(engine) == "duckdb":
             from dphh.engines.duckdb.host import DuckDBHost

@@ -229,12 +229,12 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
         raise Refused("Only GET and HEAD are answered", 405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise UsageError("A request must have no body: give its options in the address")
-    by_path = {macro.path: macro for macro in macros(with_corpus_options=False).values()}
+    by_path = {macro.gateway_path: macro for macro in macros(with_corpus_options=False).values()}
     first, slash, rest = path.partition("/")
     macro, given = by_path.get(path), []
     if macro is None and rest and (macro := by_path.get(first + slash)) is not None:
         given = [(macro.parameters[0], rest)]
-    if macro is None or (macro.path.endswith("/") and not given):
+    if macro is None or (macro.gateway_path.endswith("/") and not given):
         meant = did_you_mean(path, [each for each in by_path if not each.endswith("/")])
         said = meant or "GET /v1/help says what there is"
         raise Refused(f"There is no /v1/{path[:100]}; {said}", 404)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.formats import opened_corpus
+from dphh.corpora.formats import opened_unless_parquet
 from dphh.corpora.tables import rows_of_table
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import tokens_of
@@ -104,7 +104,7 @@ def _prior_of_file(place: Path) -> Prior:
 def count_text(text: Corpus, max_n: int) -> Prior:
     """The prior of a public text: DuckDB reads it as it reads private data, and counts words and
     n-grams of up to `max_n` words."""
-    run = DuckDBHost(opened_corpus(text), SystemRandomness(), _LIMITS_OF_COUNTING)
+    run = DuckDBHost(opened_unless_parquet(text), SystemRandomness(), _LIMITS_OF_COUNTING)
     try:
         run.open()
         run.run("public_words")
@@ -133,7 +133,7 @@ def _integer_columns(table: pa.Table, *names: str) -> list[Integers]:
 def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
     """The prior of a public table with a column `item` and a column `count`. Its texts are
     tokenised like the private data; lists are used as they are."""
-    there = opened_corpus(Corpus(source, user=COUNT, item=ITEM))
+    there = opened_unless_parquet(Corpus(source, user=COUNT, item=ITEM))
     try:
         in_files = there.kind == "path"
         rows = pl.read_parquet([*there.where]) if in_files else pl.DataFrame(rows_of_table(there))
