@@ -22,7 +22,7 @@ from triehh_sizes import unit_levels
 from triehh_votes import Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
 from dphh.mechanisms.trie.path import choose_path
-from dphh.mechanisms.trie.triehh import fixed_size_plan
+from dphh.mechanisms.trie.triehh import choose_batch
 from dphh.udfs.draws.randomness import Randomness
 
 Bits = NDArray[np.bool_]
@@ -166,11 +166,11 @@ class Simulation:
         return ByPaper(n, batch, theta, self.randomness)
 
     def path(self, epsilon: float, delta: float) -> ByPath:
-        chosen = choose_path(epsilon, delta, LENGTH, RATE)
+        chosen = choose_path(epsilon, delta, LENGTH)
         return ByPath(chosen.p, chosen.theta, self.randomness)
 
     def paper(self, epsilon: float, delta: float) -> ByPaper:
-        plan = fixed_size_plan(self.population.users, epsilon, LENGTH, delta)
+        plan = choose_batch(self.population.users, epsilon, LENGTH, delta)
         return ByPaper(plan.users, plan.batch, plan.theta, self.randomness)
 
     def run(self, name: str, way: Way, runs: int, *, several: bool, unit: int = 1) -> Runs:

@@ -13,23 +13,23 @@ from triehh_votes import RATE, Bernoulli, FixedSize, discovery_rate, holders_nee
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
     LARGEST_POPULATION,
-    FixedSizePlan,
-    fixed_size_plan,
-    plan_with_batch,
-    plan_with_theta,
-    published_theta,
+    BatchParameters,
+    checked_batch,
+    choose_batch,
+    choose_batch_for_theta,
+    least_theta_within,
 )
 from dphh.privacy.search import least_whole
 
 
-def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> FixedSizePlan:
+def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> BatchParameters:
     """Without a delta, theta = ceil(log10 n + 6)."""
     if delta is None:
-        return plan_with_theta(users, epsilon, levels, log10_theta(users))
-    return fixed_size_plan(users, epsilon, levels, delta)
+        return choose_batch_for_theta(users, epsilon, levels, log10_theta(users))
+    return choose_batch(users, epsilon, levels, delta)
 
 
-def frequency_needed(plan: FixedSizePlan, rate: float = RATE) -> float:
+def frequency_needed(plan: BatchParameters, rate: float = RATE) -> float:
     """The least share of the users who must hold a word for it to be found at least so often."""
     sampling = FixedSize(plan.users, plan.batch)
     return holders_needed(sampling, plan.theta, plan.levels, rate) / plan.users
@@ -68,12 +68,12 @@ def epsilon_needed(
     delta: float,
     levels: int,
     rate: float = RATE,
-) -> FixedSizePlan:
+) -> BatchParameters:
     """The cheapest plan that finds a word of so many holders at least so often; it has the epsilon.
 
     Theta follows from delta. The theorem asks for a batch of sqrt(n) at least, hence the floor.
     """
-    theta = published_theta(delta)
+    theta = least_theta_within(delta)
     batch = max(batch_needed(holders, users, theta, levels, rate), math.isqrt(users - 1) + 1)
     if batch * (theta + 1) > users:
         raise UsageError(
@@ -82,7 +82,7 @@ def epsilon_needed(
             f"n / (theta + 1) = {users // (theta + 1):,}; give a more frequent word, a larger "
             "delta, or use the path accountant."
         )
-    return plan_with_batch(users, theta, batch, levels)
+    return checked_batch(users, theta, batch, levels)
 
 
 def population_needed(
@@ -91,7 +91,7 @@ def population_needed(
     levels: int,
     delta: float | None = None,
     rate: float = RATE,
-) -> FixedSizePlan:
+) -> BatchParameters:
     """The plan of the least population in which a word of this frequency is found so often.
 
     Without a delta, theta = ceil(log10 n + 6), and the rate drops a little wherever theta steps.
@@ -101,7 +101,7 @@ def population_needed(
             f"frequency must be above 0 and at most 1, found {frequency!r}; give a share of users."
         )
 
-    def plan(users: int) -> FixedSizePlan:
+    def plan(users: int) -> BatchParameters:
         return plan_of(users, epsilon, levels, delta)
 
     def found(users: int) -> float:
@@ -140,7 +140,7 @@ class UnitSize:
 
     unit: int
     levels: int
-    plan: FixedSizePlan
+    plan: BatchParameters
     holders: int
 
 

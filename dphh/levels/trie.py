@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from dphh.levels.level import Level
 
 #: How `trie` chooses, once a run, one sequence of a user who has several.
-Choice = Literal["drawn", "most-frequent"]
+SequenceChoice = Literal["drawn", "most-frequent"]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tests.audit.measure import Measured, counted, in_turn, released_once, score
 def trie_path(engine: str, folder: Path, size: int) -> Measured:
     """theta - 1 others hold the user's first token: without the user it never grows."""
     p, theta, epsilon, groups = 0.6, 2, 1.0, 4000 * size
-    delta = path_guarantee(epsilon, p, theta, 2).delta * 1.001
+    delta = path_guarantee(epsilon, p, theta, 2)[1] * 1.001
     plan = trie(epsilon=epsilon, delta=delta, max_length=2, theta=theta, p=p)
     word = "[g || '/x']"
     corpus = written(

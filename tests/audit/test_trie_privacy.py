@@ -15,14 +15,15 @@ import pytest
 from scipy.stats import binom
 
 from dphh import Plan, trie
-from dphh.mechanisms.trie.path import path_guarantee, removal_epsilon
+from dphh.mechanisms.trie.path import path_guarantee
+from dphh.mechanisms.trie.path_bound import removal_epsilon
 from tests.audit.corpora import written
 from tests.audit.measure import DAILY, between
 
 
 def plan_of(p: float, theta: int, levels: int, epsilon: float) -> Plan:
     """Priced at this epsilon, whatever delta that takes."""
-    delta = path_guarantee(epsilon, p, theta, levels).delta * 1.001
+    delta = path_guarantee(epsilon, p, theta, levels)[1] * 1.001
     return trie(epsilon=epsilon, delta=delta, max_length=levels, theta=theta, p=p)
 
 
@@ -61,7 +62,7 @@ def audit_neighbours(
         for seen, against, way in ((present, absent, "coming"), (absent, present, "going")):
             p_low, _ = between(int((seen == level).sum()), trials, DAILY)
             _, q_high = between(int((against == level).sum()), trials, DAILY)
-            bound = epsilon if way == "coming" else removal_epsilon(priced.numerator)
+            bound = epsilon if way == "coming" else removal_epsilon(priced.p)
             more = max(0.0, p_low - exp(bound) * q_high)
             coming, going = (coming + more, going) if way == "coming" else (coming, going + more)
     assert coming <= plan.privacy.delta, "a user who comes shows more than promised"

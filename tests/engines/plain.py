@@ -15,7 +15,7 @@ from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.sql import query
 from tests.draws import register_draws
 
@@ -207,7 +207,10 @@ class Plain:
         return [noisy for _, noisy in rows]
 
     def trie(
-        self, levels: Sequence[VoteLevel | SampledUsersLevel], choice: Choice, users: int = 0
+        self,
+        levels: Sequence[VoteLevel | SampledUsersLevel],
+        choice: SequenceChoice,
+        users: int = 0,
     ) -> Any:
         """The prefixes that each level grows, and whether a sequence ends there."""
         self.run(f"one_each_{choice.replace('-', '_')}", **(

@@ -8,7 +8,7 @@ from typing import Any
 from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.corpus import as_sequences
 from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
@@ -20,7 +20,7 @@ Prefix = tuple[tuple[str, ...], bool]
 
 
 @lru_cache
-def plan_of(levels: int, choice: Choice = "drawn") -> Plan:
+def plan_of(levels: int, choice: SequenceChoice = "drawn") -> Plan:
     return trie(epsilon=8, delta=1e-3, max_length=levels, choice=choice)
 
 
@@ -29,7 +29,7 @@ def grown(
     corpus: Corpus,
     levels: Sequence[VoteLevel | SampledUsersLevel],
     randomness: Any,
-    choice: Choice = "drawn",
+    choice: SequenceChoice = "drawn",
 ) -> list[LevelDone]:
     """With the rates and thetas of these levels, whatever they cost."""
     read = as_sequences(corpus, 1)

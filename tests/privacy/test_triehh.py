@@ -11,13 +11,12 @@ from triehh_votes import hypergeometric_tail
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
-    check_conditions,
-    fixed_size_plan,
+    checked_batch,
+    choose_batch,
     holders_needed,
     largest_batch,
-    plan_with_batch,
-    published_delta,
-    published_theta,
+    least_theta_within,
+    theorem_delta,
     theorem_epsilon,
 )
 
@@ -25,17 +24,17 @@ from dphh.mechanisms.trie.triehh import (
 def test_deltas_round_up_and_thetas_are_the_least():
     for theta in range(4, 60):
         exact = Fraction(theta - 2, (theta - 3) * math.factorial(theta))
-        assert exact <= published_delta(theta) <= exact * (1 + Fraction(1, 2**50))
-        assert published_theta(published_delta(theta)) == theta
-    assert 0 < published_delta(10**4) < 1e-300
+        assert exact <= theorem_delta(theta) <= exact * (1 + Fraction(1, 2**50))
+        assert least_theta_within(theorem_delta(theta)) == theta
+    assert 0 < theorem_delta(10**4) < 1e-300
 
 
 def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it():
     users, epsilons = 10**7, (0.5, 1.0, 3.0, 8.0)
     for epsilon, delta, levels in itertools.product(epsilons, (1e-6, 1e-9), (1, 5, 20)):
-        plan = fixed_size_plan(users, epsilon, levels, delta)
+        plan = choose_batch(users, epsilon, levels, delta)
         assert plan.epsilon <= epsilon and plan.delta <= delta
-        assert plan_with_batch(users, plan.theta, plan.batch, levels) == plan
+        assert checked_batch(users, plan.theta, plan.batch, levels) == plan
         capped = plan.batch == users // (plan.theta + 1)
         assert capped or theorem_epsilon(users, plan.theta, plan.batch + 1, levels) > epsilon
         # Asked for what it spends, it comes out the same.
@@ -43,7 +42,7 @@ def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it():
 
 
 def test_a_large_epsilon_is_cut_where_the_theorem_ends():
-    plan = fixed_size_plan(10**6, 100.0, 10, 1e-8)
+    plan = choose_batch(10**6, 100.0, 10, 1e-8)
     assert plan.batch == 10**6 // 13
     assert plan.epsilon < 10 * math.log(13) + 1e-9
 
@@ -53,16 +52,16 @@ def test_a_large_epsilon_is_cut_where_the_theorem_ends():
 )
 def test_what_the_theorem_does_not_cover_is_refused(users, theta, batch):
     with pytest.raises(UsageError):
-        check_conditions(users, theta, batch)
+        checked_batch(users, theta, batch, 1)
 
 
 def test_too_few_users_are_told_how_many_it_takes():
     with pytest.raises(UsageError, match="about 16,") as refused:
-        fixed_size_plan(10**4, 0.9, 10, 1e-7)
+        choose_batch(10**4, 0.9, 10, 1e-7)
     needed = int(str(refused.value).split("or about ")[1].split(" users")[0].replace(",", ""))
-    assert fixed_size_plan(needed, 0.9, 10, 1e-7).epsilon <= 0.9
+    assert choose_batch(needed, 0.9, 10, 1e-7).epsilon <= 0.9
     with pytest.raises(UsageError):
-        fixed_size_plan(int(needed * 0.98), 0.9, 10, 1e-7)
+        choose_batch(int(needed * 0.98), 0.9, 10, 1e-7)
 
 
 def largest_delta(passing: np.ndarray, passing_without: np.ndarray, epsilon: float) -> float:
@@ -83,7 +82,7 @@ def largest_delta(passing: np.ndarray, passing_without: np.ndarray, epsilon: flo
     [(25, 4, 5, 3), (100, 4, 20, 4), (400, 6, 50, 5), (10**4, 10, 100, 10), (10**4, 5, 1600, 3)],
 )
 def test_the_published_theorem_holds_on_single_paths(users, theta, batch, levels):
-    plan = plan_with_batch(users, theta, batch, levels)
+    plan = checked_batch(users, theta, batch, levels)
     tails = hypergeometric_tail(np.arange(users + 1), users, batch, theta)
     rng = np.random.default_rng(7)
     # Adversarial: all alike, just above K and just below, and falling sequences of every scale.
@@ -106,7 +105,7 @@ def test_the_published_theorem_holds_on_single_paths(users, theta, batch, levels
     [(1.0, 1e-8, 12, 2694, 1553), (4.0, 1.5e-8, 12, 774, 395), (4.0, 2.3e-12, 15, 1148, 568)],
 )
 def test_what_the_papers_rule_finds_and_with_its_knob(epsilon, delta, theta, holders, freely):
-    plan = fixed_size_plan(10**7, epsilon, 10, delta)
-    assert (plan.theta, holders_needed(plan, 0.9)) == (theta, holders)
+    plan = choose_batch(10**7, epsilon, 10, delta)
+    assert (plan.theta, holders_needed(plan)) == (theta, holders)
     knob = knob_plan(10**7, epsilon, delta, 10)
     assert knob.epsilon <= epsilon and knob.delta <= delta and knob.holders == freely

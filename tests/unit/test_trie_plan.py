@@ -9,7 +9,7 @@ from dphh import ldp_trie, plan_from_json, trie
 from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.mechanisms.trie.path import path_guarantee
-from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
+from dphh.mechanisms.trie.triehh import theorem_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.subset_selection import subset_selection
@@ -30,9 +30,9 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(epsilon, delta, levels)
     assert {(level.numerator, level.theta) for level in plan.levels} == {
         (first.numerator, first.theta)
     }
-    exact = path_guarantee(epsilon, first.numerator, first.theta, levels)
-    assert exact.epsilon == epsilon
-    assert 0.5 * delta < exact.delta <= delta
+    exact_epsilon, exact_delta = path_guarantee(epsilon, first.p, first.theta, levels)
+    assert exact_epsilon == epsilon
+    assert 0.5 * delta < exact_delta <= delta
     ((spent,),) = ([event.to_json() for event in plan.events],)
     assert (spent["epsilon"], spent["delta"]) == (epsilon, delta)
 
@@ -51,7 +51,7 @@ def test_the_papers_plan_is_the_authors():
     assert isinstance(first, SampledUsersLevel)
     assert (first.theta, first.users, first.batch) == (15, 658_769, 14_478)
     assert theorem_epsilon(first.users, 15, first.batch, 10) <= 4.0
-    assert published_delta(15) <= 2.3e-12
+    assert theorem_delta(15) <= 2.3e-12
     for users, enough in ((plan.finds.users, True), (plan.finds.users - 1, False)):
         found = hypergeom.sf(14, first.users, users, first.batch) ** 10
         assert (found >= 0.9) == enough

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
-from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
@@ -38,7 +38,7 @@ class Trie:
             for node, token in zip(*columns, strict=True)
         ]
 
-    def nodes(self) -> Any:
+    def node_table(self) -> Any:
         """An Arrow table (node, tokens)."""
         numbers = np.arange(len(self.paths), dtype=np.int64)
         return pa.table({"node": numbers, "tokens": pa.array(self.paths, pa.list_(pa.string()))})
@@ -60,16 +60,19 @@ def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
             grown = once(purpose, partial(grow_by_sampled_users, host, level, trie, purpose))
         else:
             grown = once(purpose, partial(grow_by_coins, host, level, purpose))
-        # (node, token, ended)
+        # grown (node, token, ended)
         ended = as_array(grown.column("ended"), pa.bool_())
         yield LevelDone(level, _released_rows(level.level, trie.grown_paths(grown), ended, joiner))
-        going = _next_nodes(grown)
-        trie = Trie(tuple(trie.grown_paths(going)))
+        # The prefixes that can grow further: next_nodes (node, token, next_node).
+        next_nodes = grown.filter(pc.invert(ended)).drop_columns(["ended"])
+        numbers = np.arange(len(next_nodes), dtype=np.int64)
+        next_nodes = next_nodes.append_column("next_node", pa.array(numbers))
+        trie = Trie(tuple(trie.grown_paths(next_nodes)))
         if isinstance(level, VoteLevel) and level is not levels[-1]:
-            walk_on(host, level, going)
+            walk_on(host, level, next_nodes)
 
 
-def place_walkers(host: Host, choice: Choice) -> None:
+def place_walkers(host: Host, choice: SequenceChoice) -> None:
     """Put users' sequences at the root."""
     _choose_sequences(host, choice)
     host.run("walkers")
@@ -77,21 +80,21 @@ def place_walkers(host: Host, choice: Choice) -> None:
     host.drop("contents_of_users", "chosen")
 
 
-def keep_one_sequence_a_user(host: Host, choice: Choice, users: int) -> None:
+def keep_one_sequence_a_user(host: Host, choice: SequenceChoice, declared_users: int) -> None:
     """Keep one sequence a user. More users than declared are refused: the theorem needs their
     number."""
     _choose_sequences(host, choice)
     host.run("one_sequence_each")
     # one_sequence_each (user_id, tokens)
     host.drop("contents_of_users", "chosen")
-    if host.take("more_users", users=users).num_rows:
+    if host.take("more_users", users=declared_users).num_rows:
         raise CorpusError(
-            f"users: found {users:,}, and the corpus holds more; give a public upper bound of the "
-            "number of users"
+            f"users: found {declared_users:,}, and the corpus holds more; give a public upper "
+            "bound of the number of users"
         )
 
 
-def _choose_sequences(host: Host, choice: Choice) -> None:
+def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
     """Choose one sequence of each user who has several rows; it stays for the whole run."""
     host.open()
     host.run("contents_of_users")
@@ -114,12 +117,12 @@ def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
         purpose=purpose,
     )
     # votes (node, token, ended, votes)
-    return _take_grown(host, level)
+    return _prefixes_with_theta_votes(host, level)
 
 
 def grow_by_sampled_users(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
     """A fixed number of users vote, drawn from all. Returns what `grow_by_coins` returns."""
-    host.put("trie", trie.nodes())
+    host.put("trie", trie.node_table())
     # trie (node, tokens)
     host.run(
         "trie_batch_level",
@@ -130,18 +133,18 @@ def grow_by_sampled_users(host: Host, level: SampledUsersLevel, trie: Trie, purp
     )
     # draws (user_id, draw); votes (node, token, ended, votes)
     host.drop("trie", "draws")
-    return _take_grown(host, level)
+    return _prefixes_with_theta_votes(host, level)
 
 
-def _take_grown(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
+def _prefixes_with_theta_votes(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")
     return grown
 
 
-def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
+def walk_on(host: Host, level: VoteLevel, next_nodes: Any) -> None:
     """Move each walker to the node of its next prefix, if that was added; the others are done."""
-    host.put("grown", going)
+    host.put("grown", next_nodes)
     # grown (node, token, next_node)
     host.run("walk_on", level=level.level)
     # next_walkers (node, tokens, users)
@@ -149,16 +152,10 @@ def walk_on(host: Host, level: VoteLevel, going: Any) -> None:
     host.rename_replacing("next_walkers", "walkers")
 
 
-def _next_nodes(grown: Any) -> Any:
-    """The prefixes that can grow further, as an Arrow table (node, token, next_node)."""
-    going = grown.filter(pc.invert(grown.column("ended"))).drop_columns(["ended"])
-    return going.append_column("next_node", pa.array(np.arange(len(going), dtype=np.int64)))
-
-
 def _released_rows(level: int, paths: list[TokenPath], ended: Any, joiner: str) -> Any:
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
-    scores = pa.nulls(len(paths), pa.float64())  # votes are not released
+    scores = pa.nulls(len(paths), pa.float64())  # the numbers of votes are not released
     return pa.table(
         [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
     )

@@ -29,15 +29,12 @@ from numpy.typing import NDArray
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.special import betaln
 
-# The relative error of the tails is at most TAIL_ERROR (100 + theta), more than a hundred times the
-# error measured against 50 digits. For each level's sums the result is raised by _SUM_ERROR,
-# relatively. The weights of chords are raised by _WEIGHT_ERROR.
-TAIL_ERROR = 5e-13
-_SUM_ERROR = 1e-11
-_WEIGHT_ERROR = 1e-11
-_TINY = 1e-300
-# The last k is where ln P[theta - 1 votes] falls to this. Beyond it, the last two lines bound the
-# curve.
+TAIL_ERROR = 5e-13  # times 100 + theta: over a hundred times the tails' measured relative error
+_SUM_ERROR = 1e-11  # for each level's sums the result is raised by this, relatively
+_WEIGHT_ERROR = 1e-11  # the weights of chords are raised by this
+_TINY = 1e-300  # takes the place of 0 where a number may be rounded to 0
+# The polygon's last k is where ln P[Bin(k, p) = theta - 1] falls to this. Beyond it, the polygon's
+# last two lines bound the curve.
 _LOG_CHANCE_AT_LAST_K = -25.0
 # How many numbers of a matrix are processed at a time: they fit the processor's cache.
 _POINTS_IN_CACHE = 2**14
@@ -56,7 +53,7 @@ class Resolution:
     most_points: int
     levels: float = math.inf  # more levels than this do not make the resolution finer
 
-    def scale(self, levels: int) -> float:
+    def density_factor(self, levels: int) -> float:
         return math.sqrt(min(levels, self.levels))
 
 
@@ -66,10 +63,10 @@ COARSE = Resolution(polygon=0.5, chord=0.4, least_points=150, most_points=1200, 
 
 
 def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: Resolution) -> float:
-    polygon, steepness = _polygon(epsilon, p, theta, levels, resolution)
-    beyond = minus_log_rounded_up(p, 1 - p)
+    polygon, steepness = _polygon_around_points(epsilon, p, theta, levels, resolution)
+    beyond = removal_epsilon(p)
     reach = epsilon + beyond
-    wanted = reach * steepness * resolution.scale(levels) / resolution.chord
+    wanted = reach * steepness * resolution.density_factor(levels) / resolution.chord
     points = min(max(wanted, resolution.least_points), resolution.most_points)
     step = reach / points
     below = math.ceil(epsilon / step) + 1
@@ -77,38 +74,43 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     grid = _Grid(u, step, below)
 
     curve = np.maximum(np.expm1(u), 0.0)
-    next_curve = grid.one_level(polygon)
+    level_before = grid.level_before(polygon)
     for _ in range(levels - 1):
-        curve = next_curve(curve)
-    cost = math.exp(epsilon) * grid.last_level(polygon, curve, -epsilon)
+        curve = level_before(curve)
+    # The largest V of all corners at the single u = -epsilon, which is G_0 there.
+    passed = polygon.x * grid.interpolate(curve, np.log1p(polygon.gap / polygon.x) - epsilon)
+    here = float(grid.interpolate(curve, np.array([-epsilon]))[0])
+    g_0 = max(float(passed.max()), here, polygon.rise * math.exp(-epsilon))
+    cost = math.exp(epsilon) * g_0
     return min(cost * (1 + _SUM_ERROR * (levels + 1)) + _TINY * math.exp(epsilon), 1.0)
 
 
-def minus_log_rounded_up(p: float, q: float) -> float:
-    """-ln q for q = 1 - p, increased by more than the rounding errors."""
-    return (1 + 2.0**-50) * (-math.log1p(-p) if p < 0.5 else -math.log(q))
+def removal_epsilon(p: float) -> float:
+    """ln(1 / (1 - p)), rounded up: the epsilon when one user is removed, with delta 0."""
+    return (1 + 2.0**-50) * (-math.log1p(-p) if p < 0.5 else -math.log(1 - p))
 
 
 @dataclass(frozen=True)
 class _Polygon:
-    """Corners (b, a) = (x, x + gap) with x > 0, and one at (0, rise); (0, 0) and (1, 1) always are
-    corners too. Gaps are stored instead of a, so that small p keep their precision."""
+    """A polygon's corners (b, a): (x, x + gap) with x > 0, and (0, rise). (0, 0) and (1, 1) always
+    are corners too. Gaps are stored instead of a, so that small p keep their precision."""
 
     x: FloatArray
     gap: FloatArray
     rise: float
 
 
-def _polygon(
+def _polygon_around_points(
     epsilon: float, p: float, theta: int, levels: int, resolution: Resolution
 ) -> tuple[_Polygon, float]:
     """A polygon around all points (b(k), a(k)), and how steeply ln delta falls with epsilon."""
     if theta == 1:  # every point is on the line a = p + (1 - p) b
         return _Polygon(np.array([1.0]), np.array([0.0]), p), 20.0
-    # The worst k of one level is where the slope of the curve falls below e^epsilon.
+    # With one level only, the worst k is where the slope of the curve falls below e^epsilon.
     e = math.exp(epsilon)
     worst = max(math.ceil((1 - p + e * (theta - 2)) / (math.expm1(epsilon) + p)), theta - 1)
-    passed, more = (float(x[0]) for x in tails(np.array([worst], dtype=np.float64), p, theta))
+    tail, gap = tails_and_gaps(np.array([worst], dtype=np.float64), p, theta)
+    passed, more = float(tail[0]), float(gap[0])
     single = max(more - math.expm1(epsilon) * passed, p**theta, _TINY)
     steepness = 2 + e * passed / single
 
@@ -121,18 +123,18 @@ def _polygon(
         ]
     )
     k = np.unique(np.clip(np.rint(dense), first, last))
-    b, gap = tails(k, p, theta)
+    b, gap = tails_and_gaps(k, p, theta)
     with np.errstate(divide="ignore"):
         moved = np.maximum(abs(np.diff(np.log(b))), abs(np.diff(np.log(gap))))
-    spacing = min(resolution.polygon / resolution.scale(levels), 0.2)
+    spacing = min(resolution.polygon / resolution.density_factor(levels), 0.2)
     steps = np.cumsum(np.minimum(moved, 1.0)) / spacing
     chosen = np.concatenate([[True, True], np.diff(np.floor(steps)) > 0])
     chosen[-1] = True
     k, b, gap = k[chosen], b[chosen], gap[chosen]
     rise = float(b[0] + gap[0])
 
-    # The lines gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x). Two neighbouring
-    # lines meet between their points. The bound is safe for any x.
+    # The polygon's lines are gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x).
+    # `x` is where two neighbours meet, between their points; any other x there would be safe too.
     slope = (theta - 1 - p * (k + 1)) / (k + 2 - theta)
     fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which decreases with k
     bend = np.append(fall[:-1] * np.diff(k) / (k[1:] + 2 - theta), fall[-1])
@@ -149,33 +151,32 @@ def _polygon(
     return _Polygon(x[kept], gap[kept], rise * (1 + error) + _TINY), steepness
 
 
-def _first_and_last_k(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
+def _first_and_last_k(p: float, theta: int, worst_k: int, least_a: float) -> tuple[int, int]:
     """The first and the last k of the polygon; any two would be safe. At the first, a(k) is about
-    `cut` or less, or k is theta - 1. At the last, a(k) - b(k) is far below p."""
+    `least_a` or less, or k is theta - 1. At the last, a(k) - b(k) is far below p."""
 
-    def likely(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
+    def log_chance(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
         ways = -math.log(k + 1) - float(betaln(k + 1 - votes, votes + 1))
         return ways + votes * math.log(p) + (k - votes) * math.log1p(-p)
 
-    first, high = theta - 1, max(worst, math.ceil(theta / p))
+    first, high = theta - 1, max(worst_k, math.ceil(theta / p))
     while high - first > 1:
         middle = (first + high) // 2
-        below = likely(middle + 1, theta) <= math.log(cut)
+        below = log_chance(middle + 1, theta) <= math.log(least_a)
         first, high = (middle, high) if below else (first, middle)
 
-    low = max(worst, math.ceil(theta / p)) + 1
+    low = max(worst_k, math.ceil(theta / p)) + 1
     last = 2 * low
-    while likely(last, theta - 1) > _LOG_CHANCE_AT_LAST_K:
+    while log_chance(last, theta - 1) > _LOG_CHANCE_AT_LAST_K:
         last *= 2
     while last - low > 1:
         middle = (low + last) // 2
-        low, last = (
-            (middle, last) if likely(middle, theta - 1) > _LOG_CHANCE_AT_LAST_K else (low, middle)
-        )
+        likely = log_chance(middle, theta - 1) > _LOG_CHANCE_AT_LAST_K
+        low, last = (middle, last) if likely else (low, middle)
     return first, last
 
 
-def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
+def tails_and_gaps(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
     """b(k) = P[Bin(k, p) >= theta] and a(k) - b(k) = p P[Bin(k, p) = theta - 1]; k >= theta - 1.
 
     Sums of positive terms, each the previous one times (k - j + 1) p / (j (1 - p)), so that the far
@@ -205,8 +206,8 @@ class _Grid:
     step: float
     zero: int
 
-    def one_level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
-        """The function from G_i to G_{i-1}, on the grid: the largest V of all corners.
+    def level_before(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+        """The function that makes G_{i-1} of G_i on the grid: the largest V of all corners.
 
         Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
         All levels are alike, so what does not depend on G_i is computed once.
@@ -230,11 +231,11 @@ class _Grid:
             failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
             corners.append((moved[:, 0], x * (1 - w), x * w, failed))
 
-        def next_curve(curve: FloatArray) -> FloatArray:
+        def curve_before(curve: FloatArray) -> FloatArray:
             best = np.maximum(curve, always)
             windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
             for moved, before, after, failed in corners:
-                values, next_values = windows[moved], windows[moved + 1]  # copies, not views
+                values, next_values = windows[moved], windows[moved + 1]  # copies, to change
                 values *= before
                 next_values *= after
                 values += next_values
@@ -242,16 +243,9 @@ class _Grid:
                 np.maximum(best, values.max(axis=0), out=best)
             return best
 
-        return next_curve
+        return curve_before
 
-    def last_level(self, polygon: _Polygon, curve: FloatArray, u: float) -> float:
-        """G_0 at a single u <= 0."""
-        moved = u + np.log1p(polygon.gap / polygon.x)
-        passed = polygon.x * self._interpolate(curve, moved)
-        here = float(self._interpolate(curve, np.array([u]))[0])
-        return max(float(passed.max()), here, polygon.rise * math.exp(u))
-
-    def _interpolate(self, curve: FloatArray, u: FloatArray) -> FloatArray:
+    def interpolate(self, curve: FloatArray, u: FloatArray) -> FloatArray:
         """The curve between the grid's points, linear in t; past the last point it is t - 1."""
         position = (u - self.u[0]) / self.step
         index = np.clip(np.floor(position), 0, len(curve) - 2).astype(np.int64)

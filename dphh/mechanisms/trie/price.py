@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import floor, ldexp
+from math import ldexp
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.level import Level
-from dphh.levels.trie import Choice, SampledUsersLevel, VoteLevel
+from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.mechanisms.counts.of_found import Counting, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -41,8 +41,14 @@ from dphh.mechanisms.terms import (
     check_max_items,
     checked_spare_delta,
 )
-from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
-from dphh.mechanisms.trie.triehh import THEOREM, fixed_size_plan, holders_needed
+from dphh.mechanisms.trie.path import (
+    RATE_BITS,
+    choose_path,
+    path_guarantee,
+    rate_rounded_down,
+    users_needed,
+)
+from dphh.mechanisms.trie.triehh import PROVED_DIRECTION, THEOREM, choose_batch, holders_needed
 from dphh.price import Finds, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
 from dphh.wording.options import check_choice
@@ -53,17 +59,18 @@ HELP = {
     "unit": "For whole items: characters in a token.",
     "choice": "A user's one sequence: drawn or most-frequent.",
     **Counting.HELP,
-    "max_items": "Of counts: who holds more counts less. Default: 10.",
+    "max_items": "With --counts: how many a user counts in fully (10).",
     **BUDGET_HELP,
     "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
     "p": "Chance of a vote at a level; goes with --theta.",
-    "users": "With --accounting paper: public bound of the users.",
+    "users": "With --accounting paper: a public bound of users.",
 }
 #: The default of max_items with counts: few users hold more of the sequences that were found.
 DEFAULT_COUNTED_ITEMS = 10
 LONGEST_SEQUENCE = 1000
-#: Far above what the shortcut of `dphh.udfs.draws.votes` may add to any delta.
+#: The least delta of the path accountant, far above what the shortcut in `dphh.udfs.draws.votes`
+#: may add to a delta.
 LEAST_DELTA = 1e-100
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
@@ -77,7 +84,7 @@ def price_trie(
     delta: float,
     max_length: int,
     unit: int = 1,
-    choice: Choice = "drawn",
+    choice: SequenceChoice = "drawn",
     accounting: Accounting = "path",
     theta: int | None = None,
     p: float | None = None,
@@ -104,11 +111,10 @@ def price_trie(
         raise UsageError(f"max_length: found {max_length!r}; give a whole number, such as 10")
     if not 1 <= max_length <= LONGEST_SEQUENCE:
         raise UsageError(
-            f"max_length: found {max_length}; give a number from 1 to {LONGEST_SEQUENCE}. The "
-            "end of a "
-            "sequence counts as one: words of 9 letters need 10"
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST_SEQUENCE}. The end "
+            "of a sequence counts as one: words of 9 letters need 10"
         )
-    check_choice("choice", choice, get_args(Choice))
+    check_choice("choice", choice, get_args(SequenceChoice))
     check_choice("accounting", accounting, get_args(Accounting))
     counting = Counting.from_options(counts, by, groups)
     if max_items is None:
@@ -194,34 +200,31 @@ def _price_by_path(
     if delta < LEAST_DELTA:
         raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
     if theta is None or p is None:
-        chosen = choose_path(epsilon, delta, max_length, float(FINDING_PROBABILITY))
-        theta, numerator = chosen.theta, chosen.numerator
+        chosen = choose_path(epsilon, delta, max_length)
+        theta, p = chosen.theta, chosen.p
     else:
-        numerator = _rate_numerator(p)
-        exact = path_guarantee(epsilon, numerator, theta, max_length)
-        if exact.epsilon > epsilon or exact.delta > delta:
+        if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
+            raise UsageError(
+                f"p: found {p!r}; give a sampling rate from 2^-64 to below 1, such as 0.2"
+            )
+        p = rate_rounded_down(p)
+        spent_epsilon, spent_delta = path_guarantee(epsilon, p, theta, max_length)
+        if spent_epsilon > epsilon or spent_delta > delta:
             raise UsageError(
                 f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
-                f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
+                f"({spent_epsilon:.4g}, {spent_delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
                 "available; give a larger theta or a smaller p, or leave both out"
             )
-    needed = users_needed(numerator, theta, max_length, float(FINDING_PROBABILITY))
+    numerator = int(ldexp(p, RATE_BITS))
     return (
         tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
         Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_ADVICE),
         Finds(
             float(FINDING_PROBABILITY),
-            needed,
+            users_needed(p, theta, max_length),
             note=f"a sequence of {max_length} levels, its end included, that shares no prefix",
         ),
     )
-
-
-def _rate_numerator(p: float) -> int:
-    """A rate in units of 2^-64, rounded down; used for both the price and the draws."""
-    if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
-        raise UsageError(f"p: found {p!r}; give a sampling rate from 2^-64 to below 1, such as 0.2")
-    return floor(ldexp(p, RATE_BITS))
 
 
 def _price_by_paper(
@@ -242,12 +245,11 @@ def _price_by_paper(
             "users: missing; accounting='paper' draws a batch out of n users. Give n: a public "
             "upper bound of the number of users, not taken from the private data"
         )
-    plan = fixed_size_plan(users, epsilon, max_length, delta)
-    needed = holders_needed(plan, float(FINDING_PROBABILITY))
+    sampled = choose_batch(users, epsilon, max_length, delta)
     return (
         tuple(
-            SampledUsersLevel(i, plan.users, plan.batch, plan.theta)
-            for i in range(1, max_length + 1)
+            SampledUsersLevel(level, users, sampled.batch, sampled.theta)
+            for level in range(1, max_length + 1)
         ),
         Privacy(
             epsilon,
@@ -256,12 +258,16 @@ def _price_by_paper(
             "one user's data replaced by nothing, the number of users staying the same; "
             "one direction",
             THEOREM,
-            caveats=(plan.caveat, *_ITEMS_ADVICE),
+            caveats=(
+                f"({sampled.epsilon:.4g}, {sampled.delta:.3g}) is proved for {PROVED_DIRECTION}. "
+                "The path accountant covers both directions.",
+                *_ITEMS_ADVICE,
+            ),
             both_directions=False,
         ),
         Finds(
             float(FINDING_PROBABILITY),
-            needed,
+            holders_needed(sampled),
             note=f"of {users:,} users; a sequence of {max_length} levels, its end included, that "
             "shares no prefix",
         ),
