@@ -16,7 +16,7 @@ from dphh.asking.macros import Macro
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
 from dphh.plan import Plan
-from dphh.report.plan_lines import Section, usage_line
+from dphh.report.plan_lines import Section, share_of_cap_line
 from dphh.wording.options import check_known
 
 
@@ -75,7 +75,7 @@ class LedgerView:
         assert plan.corpus is not None
         outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
         lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
-        if (takes := usage_line(outlook, "your budget")) is not None:
+        if (takes := share_of_cap_line(outlook, "your budget")) is not None:
             lines.append(("this run", takes))
         lines += [("yours", str(account.cap)), ("spent", str(account.spent))]
         return ("ledger", [*lines, ("left", str(account.left))])

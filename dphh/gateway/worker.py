@@ -30,7 +30,7 @@ from dphh.ledger import Account, Request
 from dphh.ledger.places import corpus_of_files
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
-from dphh.report.plan_lines import price_sections
+from dphh.report.plan_lines import sections_without_ledger
 
 #: The most bytes of memory for pricing, which reads no data: only an absurd option needs more.
 _PRICING_MEMORY = 6 * 2**30
@@ -143,7 +143,7 @@ def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) 
             table = plan.run(ledger=view.book, run_id=run_id, **(run_options or {})).table
         else:
             of_ledger = view.ledger_section(plan, account)
-            table = plan_table([*price_sections(plan.price, plan.corpus), of_ledger])
+            table = plan_table([*sections_without_ledger(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
         return None if received_signal() is not None else view.answer_to_error(problem, of_run=runs)

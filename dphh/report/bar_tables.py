@@ -66,21 +66,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table to show: `rows` are the first of the `count` rows that there are."""
+    """A table to show. It has `count` rows, of which `rows` are the first."""
 
     title: str
-    #: The groups that the bars of a row show; empty if its one bar shows all users.
+    #: The groups whose users a row's bars show; empty if its one bar shows all users.
     groups: tuple[str, ...]
     rows: Sequence[Row]
     count: int
-    #: The value of a bar that is as long as its column.
+    #: The value at which a bar would fill its column.
     scale: float
 
 
-def tables_of(release: Released, most: int) -> list[Table]:
-    """The tables of a release, that of the longest items first, of at most `most` rows each. Rows
-    are in the order of the lower ends of their intervals, or of scores. Of a trie they are the
-    sequences that `phrases` has, with "…" after those that were cut off."""
+def tables_of(release: Released, most_rows: int) -> list[Table]:
+    """The tables of a release, that of the longest items first, of at most `most_rows` rows each.
+    Rows are in the order of the lower ends of their intervals, or of scores. Those of a trie are
+    the sequences that `phrases` has, with "…" after those that were cut off."""
     frame = release.to_polars()
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
@@ -106,13 +106,13 @@ def tables_of(release: Released, most: int) -> list[Table]:
     tables = []
     for length in items["length"].unique().sort(descending=True):
         those = items.filter(length=length)
-        rows = those.head(most).select("item", "bars").iter_rows()
+        rows = those.head(most_rows).select("item", "bars").iter_rows()
         scale: Any = (items if people else those)["scale"].max()
         tables.append(
             Table(
-                _title(release.manifest, length, is_more=people and length > 1),
+                _title(release.manifest, length, and_more=people and length > 1),
                 groups,
-                [Row(item, _bars_of_groups(groups or (None,), bars)) for item, bars in rows],
+                [Row(item, _in_order_of_groups(groups or (None,), bars)) for item, bars in rows],
                 len(those),
                 scale or 1.0,
             )
@@ -147,13 +147,15 @@ def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     return counted.with_columns(low=found.low, high=found.high)
 
 
-def _bars_of_groups(groups: Sequence[str | None], bars: list[dict[str, Any]]) -> tuple[Bar, ...]:
+def _in_order_of_groups(
+    groups: Sequence[str | None], bars: list[dict[str, Any]]
+) -> tuple[Bar, ...]:
     """An item's bars in the order of the groups, with an empty bar for a group that has none."""
     of_group = {bar.pop("group"): Bar(**bar) for bar in bars}
     return tuple(of_group.get(group, Bar()) for group in groups)
 
 
-def _title(manifest: Manifest, length: int, *, is_more: bool) -> str:
+def _title(manifest: Manifest, length: int, *, and_more: bool) -> str:
     asked = manifest.get("parameters", {})
     content = asked.get("content", {})
     reading, unit = content.get("reading"), content.get("unit")
@@ -164,5 +166,5 @@ def _title(manifest: Manifest, length: int, *, is_more: bool) -> str:
     else:
         what = "character" if reading == "characters" or unit == 1 else "token"
         title = with_noun(length, "word" if reading == "words" else what)
-    title += " and more" if is_more else ""
+    title += " and more" if and_more else ""
     return f"{title}, by {asked['by']}" if groups_of(manifest) else title

@@ -28,10 +28,11 @@ from dphh.wording.options import check_whole
 if TYPE_CHECKING:
     from jinja2 import Template
 
-#: The most rows of a table that are folded; browsers handle tens of thousands, not millions.
+#: The most rows of a table that a page has folded, beyond those it shows: browsers handle tens of
+#: thousands, not millions.
 MOST_FOLDED_ROWS = 5_000
-#: Rows of each table in a notebook's card.
-ROWS_OF_CARD = 5
+#: The most rows of each table in a notebook's card.
+MOST_CARD_ROWS = 5
 
 
 def page_of(
@@ -39,35 +40,31 @@ def page_of(
 ) -> str:
     check_whole("top", top)
     tables = tables_of(release, top + MOST_FOLDED_ROWS)
-    head = [*_head(release), *([] if ledger is None else paying_accounts_lines(ledger, release))]
-    return _rendered(release, tables, title or "What people share", head, top, whole=True)
-
-
-def release_card(release: Released) -> str:
-    """The card of a release: bars of what was found, and the privacy statement, folded."""
-    tables = tables_of(release, ROWS_OF_CARD)
-    head = [("promise", promise_with_unit(release.privacy)), ("run", release.manifest["run_id"])]
-    return _rendered(release, tables, items_line(release), head, ROWS_OF_CARD, whole=False)
-
-
-def _rendered(
-    release: Released, tables: list[Table], title: str, head: Lines, top: int, *, whole: bool
-) -> str:
-    return _template().render(
-        whole=whole, title=title, release=release, head=head, top=top, tables=tables,
-        meaning=meaning_of_numbers(release, tables),
-    )  # fmt: skip
-
-
-def _head(release: Released) -> Lines:
-    """The lines at the top of the page: what was found and what is promised."""
     privacy = release.privacy
-    return [
+    head = [
         ("what", f"{items_line(release)}. {holders_line(release.manifest)}"),
         ("promise", promise_with_unit(privacy)),
         ("in words", promise_in_words(privacy)),
         *(("warning", said) for said in privacy.warnings),
+        *([] if ledger is None else paying_accounts_lines(ledger, release)),
     ]
+    return _rendered(release, tables, title or "What people share", head, top, is_page=True)
+
+
+def release_card(release: Released) -> str:
+    """The card of a release: bars of what was found, and the privacy statement, folded."""
+    tables = tables_of(release, MOST_CARD_ROWS)
+    head = [("promise", promise_with_unit(release.privacy)), ("run", release.manifest["run_id"])]
+    return _rendered(release, tables, items_line(release), head, MOST_CARD_ROWS, is_page=False)
+
+
+def _rendered(
+    release: Released, tables: list[Table], title: str, head: Lines, top: int, *, is_page: bool
+) -> str:
+    return _template().render(
+        is_page=is_page, title=title, release=release, head=head, top=top, tables=tables,
+        meaning=meaning_of_numbers(release, tables),
+    )  # fmt: skip
 
 
 @lru_cache

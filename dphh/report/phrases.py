@@ -5,18 +5,18 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import polars as pl
 
 from dphh.errors import UsageError, printable
-from dphh.report.sentences import Released, Tokens
+from dphh.report.sentences import Released
 from dphh.wording.options import check_whole
 
 
 def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
-    """The released rows that are worth reading, longest first."""
+    """The released rows, longest first; with `only_maximal`, those that `is_maximal` keeps."""
     frame = release.to_polars()
     if only_maximal:
         frame = frame.filter(is_maximal(frame))
@@ -33,12 +33,17 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
 
 
 def is_maximal(frame: pl.DataFrame) -> pl.Series:
-    """For each row, whether no longer phrase of the frame contains it. In a trie: whether it is a
+    """For each row, whether no longer phrase of the frame contains it. For a trie: whether it is a
     complete sequence, or a prefix that no row of the frame extends or ends."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
     if "ended" not in frame.columns:
-        inside = {part for tokens in set(all_tokens) for part in _parts_of(tokens)}
-        return pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
+        shorter_parts = {
+            tokens[start:stop]
+            for tokens in set(all_tokens)
+            for start, stop in combinations(range(len(tokens) + 1), 2)
+            if stop - start < len(tokens)
+        }
+        return pl.Series([tokens not in shorter_parts for tokens in all_tokens], dtype=pl.Boolean)
     ends = frame["ended"].fill_null(False).to_list()
     leads = {tokens[:stop] for tokens in all_tokens for stop in range(1, len(tokens))}
     leads |= {tokens for tokens, end in zip(all_tokens, ends, strict=True) if end}
@@ -46,16 +51,9 @@ def is_maximal(frame: pl.DataFrame) -> pl.Series:
     return pl.Series(kept, dtype=pl.Boolean)
 
 
-def _parts_of(tokens: Tokens) -> Iterator[Tokens]:
-    """All shorter contiguous parts of a phrase."""
-    for length in range(1, len(tokens)):
-        for start in range(len(tokens) - length + 1):
-            yield tokens[start : start + length]
-
-
 def top_of(release: Released, k: int) -> Any:
-    """The first of each level, then the second of each, and so on, up to k items. An item counted
-    within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
+    """The rows of k items: the first of each level, the second of each, and so on. A level's items
+    are sorted by their numbers of users, added up over groups, or else by their scores."""
     check_whole("k", k)
     frame = release.to_polars().with_row_index("row")
     by = next(

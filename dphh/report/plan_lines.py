@@ -22,22 +22,22 @@ from dphh.wording.lines import one_line, with_noun
 
 #: Lines of a plan, each (label, text). An empty label continues the line above it.
 Lines = list[tuple[str, str]]
-#: A heading and its lines.
+#: A part of a plan: its heading and its lines.
 Section = tuple[str, Lines]
 
-#: Headings of the sections that say how a run works. They follow those by which people decide.
+#: The headings of the sections that say how a run works; a short plan leaves these out.
 DETAIL_SECTIONS = ("levels", "proof")
 
 
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
-    promise, finds, *details = price_sections(price, corpus)
+    promise, finds, *details = sections_without_ledger(price, corpus)
     return [promise, finds, ("ledger", ledger_lines(price, corpus, ledger)), *details]
 
 
-def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
-    """The sections of a plan without the ledger's, which only the owner may see."""
+def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section]:
+    """The sections of a plan that an analyst may see, too."""
     privacy = price.privacy
     if corpus is not None:
         privacy = privacy_of_corpus(price, corpus.user, of_files=corpus.source is None)
@@ -73,7 +73,7 @@ def proof_lines(privacy: Privacy) -> Lines:
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
     ]
     if privacy.shuffled_epsilon is not None:
-        # The promise is for those who see sums. This line is for those who see single messages.
+        # The promise is for those who see sums of reports, this line for those who see each report.
         one = replace(privacy, central_epsilon=privacy.shuffled_epsilon)
         user = replace(privacy, central_epsilon=privacy.shuffled_user_epsilon)
         said = f"{promise(one)} for one item, {promise(user)} for all of a user's"
@@ -115,7 +115,9 @@ def levels_and_counts_lines(price: Price) -> Lines:
 def _levels_lines(levels: Sequence[Level]) -> Lines:
     """What each level does. Levels that follow one another and do the same share one entry."""
     lines: Lines = []
-    for (_, said), alike in groupby(levels, key=lambda each: (_pass_of(each), each.in_words())):
+    for (_, said), alike in groupby(
+        levels, key=lambda each: (getattr(each, "pass_number", 1), each.in_words())
+    ):
         first, *others = alike
         head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
         if isinstance(first, SetUnionLevel) and first.round > 1 and not others:
@@ -125,10 +127,6 @@ def _levels_lines(levels: Sequence[Level]) -> Lines:
             head = f"pass {first.pass_number}, {head}"
         lines += zip([head] + [""] * (len(said) - 1), said, strict=True)
     return lines
-
-
-def _pass_of(level: Level) -> int:
-    return level.pass_number if isinstance(level, LocalLevel) else 1
 
 
 def finds_lines(finds: Finds) -> Lines:
@@ -147,14 +145,13 @@ def finds_lines(finds: Finds) -> Lines:
     lines = [("", head), *((f"{users:,} users", which) for users, which in numbers)]
     if finds.users_of_many is not None:
         held, few, many = finds.users_of_many
-        rather = f"if each holds {held} different words, as people do"
-        lines.append(
-            (f"{few:,} to {many:,}", f"{rather}: the more of these are found, the fewer users")
-        )
+        which = f"if each of them holds {held} different words, as people do: the more of these "
+        which += "earlier rounds find, the fewer users it takes"
+        lines.append((f"{few:,} to {many:,}", which))
     return [*lines, ("", note)] if note else lines
 
 
-# Lines on the ledger. They only read it, and an error of the ledger becomes a line.
+# Lines about the ledger. They read it and never write it; its errors become lines.
 
 
 def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
@@ -168,7 +165,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
     lines = _account_lines(outlook.accounts) or [
         ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
     ]
-    if (takes := usage_line(outlook)) is not None:
+    if (takes := share_of_cap_line(outlook)) is not None:
         lines.append(("this run", takes))
     refusal = outlook.refusal
     return lines if refusal is None else [("would refuse", refusal), *lines]
@@ -186,7 +183,7 @@ def _account_lines(accounts: Iterable[Account]) -> Lines:
     return [("account", f"{each.name}: {guarantee_sentence(each)}") for each in accounts]
 
 
-def usage_line(outlook: Outlook, cap_name: str | None = None) -> str | None:
+def share_of_cap_line(outlook: Outlook, cap_name: str | None = None) -> str | None:
     """A line that says how much of the scarcest cap this run would take; None without a cap.
     `cap_name`: what the line calls the cap for an analyst, who may see no other."""
     if outlook.scarcest is None:

@@ -15,9 +15,9 @@ from dphh.wording.options import check_whole
 if TYPE_CHECKING:
     import altair as alt
 
-#: The width of one group's chart, in pixels.
+#: The width of each group's column of a chart, in pixels.
 WIDTH_OF_GROUP = 120
-#: The columns of a chart's data that are numbers: a bar's length, and its interval.
+#: The columns of numbers in a chart's data: a bar's length, and the ends of its interval.
 _BAR_COLUMNS = ("value", "low", "high")
 
 
@@ -57,7 +57,6 @@ def _chart(table: Table) -> Any:
     if not table.groups:
         return drawn.properties(title=table.title)
     header = alt.Header(labelLimit=WIDTH_OF_GROUP)
-    column = alt.Column(
-        "group:N", sort=None, title=None, header=header
-    )  # the table's title names it
+    # The column needs no title: the table's title names what the groups are of.
+    column = alt.Column("group:N", sort=None, title=None, header=header)
     return drawn.facet(column=column, title=table.title)

@@ -19,7 +19,7 @@ Tokens = tuple[str, ...]
 
 
 class Released(Protocol):
-    """What this folder needs of a release. (It does not import the class `Release`.)"""
+    """The parts of a `Release` that this folder reads. (It does not import that class.)"""
 
     @property
     def table(self) -> Any: ...
@@ -95,20 +95,20 @@ def items_line(release: Released) -> str:
 
 
 def counting_of(manifest: Manifest) -> Manifest:
-    """The part of the manifest on counted users: noise and intervals; empty if there is none."""
+    """The manifest's part on counts of users: noise and intervals; empty without counts."""
     of_levels = [level for level in manifest["levels"] if "confidence" in level]
     found: Manifest = manifest.get("counting") or (of_levels[0] if of_levels else {})
     return found
 
 
-def bound_may_apply(manifest: Manifest) -> bool:
+def users_may_be_bounded(manifest: Manifest) -> bool:
     """Whether a user may hold more items than count in full, and then adds less to each."""
     counting = counting_of(manifest)
     return bool(counting["max_items"] < counting["keys"])
 
 
 def meaning_of_counts(manifest: Manifest) -> str:
-    least = ", at the least" if bound_may_apply(manifest) else ""
+    least = ", at the least" if users_may_be_bounded(manifest) else ""
     return (
         f"About how many people hold each{least}, with an interval for the true number. All "
         f"intervals hold together with probability {counting_of(manifest)['confidence']:g}."
@@ -123,7 +123,7 @@ def meaning_of_scores(manifest: Manifest) -> str:
 
 
 def meaning_of_missing(manifest: Manifest) -> str:
-    """What it means that an item is missing; for `counts`, what a number near 0 means."""
+    """Sentences that say what it means that an item is missing, and how many users one needs."""
     given, finds = has_every_given_item(manifest), manifest["finds"]
     said = (
         "Everything that was asked for is here, whether many hold it or nobody does."
@@ -139,8 +139,8 @@ def meaning_of_missing(manifest: Manifest) -> str:
 
 
 def holders_line(manifest: Manifest) -> str:
-    """A sentence that says, with `min_users`, how many people hold each item at least; else, how
-    many of the items may be held by few people or nobody; "" if none may."""
+    """A sentence on how few people may hold an item: with `min_users`, at least how many hold each;
+    else, how many items are expected to be spurious; "" if none are."""
     if floor := counting_of(manifest).get("min_users"):
         return f"Each is held by {floor:,} people or more, as far as its interval shows."
     # The most spurious n-grams that are expected with DPNE's thresholds: of each length a share of
@@ -153,6 +153,6 @@ def holders_line(manifest: Manifest) -> str:
     if not expected:
         return ""
     return (
-        "Of all that was found, the expected number that few people or nobody hold is at most "
-        f"{ceil(expected):,}."
+        f"Of all that was found, at most {ceil(expected):,} are expected to be held by few people "
+        "or by nobody."
     )

@@ -10,9 +10,9 @@ from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit
 from dphh.wording.lines import in_two_columns, one_line, padded, terminal_columns, width_of, wrapped
 
-#: The most rows that all tables have together.
+#: The most rows of a release that a terminal shows, divided over its tables.
 SHOWN_ROWS = 10
-#: How many columns of the terminal each number, each interval and each group's name takes.
+#: How many columns of the terminal a number, an interval and a group's name take each.
 NUMBER_WIDTH = 12
 
 
@@ -43,28 +43,28 @@ def release_text(release: Released) -> str:
         meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
     several = sum(max(1, len(table.groups)) for table in tables)
-    names = [one_line(row.item, _item_width()) for table in tables for row in table.rows]
+    names = [one_line(row.item, _most_name_width()) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(map(width_of, names)))
     return "\n".join(lines)
 
 
-def _lines_of_table(table: Table, most: int, width: int) -> list[str]:
+def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     """A line for each item or, if items were counted within groups, for each group of each item."""
-    first = table.rows[:most]
+    first = table.rows[:most_rows]
     lines = [f"  {table.title}"]
     for row in first:
-        name = one_line(row.item, _item_width())
+        name = one_line(row.item, _most_name_width())
         for bar, group in zip(row.bars, table.groups or ("",), strict=True):
             numbers = f"{bar.text:>{NUMBER_WIDTH}}  {bar.interval:<{NUMBER_WIDTH}}"
             said = f"{numbers}  {one_line(group, NUMBER_WIDTH)}"
-            lines.append(f"    {padded(name, width)}  {said}".rstrip())
+            lines.append(f"    {padded(name, name_width)}  {said}".rstrip())
             name = ""
     if table.count > len(first):
         lines.append(f"    ... and {table.count - len(first):,} more")
     return lines
 
 
-def _item_width() -> int:
-    """How many columns of the terminal are left for an item's name."""
+def _most_name_width() -> int:
+    """The most columns of the terminal that an item's name may take."""
     return min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
@@ -21,14 +20,9 @@ from dphh.report.why import parts_of
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
-    """What each check looked at and found. Refuses a release that contradicts itself."""
+    """What each check compared, and what holds. Refuses a release that contradicts itself."""
     try:
-        return [
-            _checked_table(release),
-            _checked_events(release),
-            _checked_parameters(release.manifest),
-            _checked_rows(release),
-        ]
+        return [*_checks(release)]
     except KeyError as problem:
         raise _refusal(f"its manifest lacks the field {problem}") from None
     except (AttributeError, IndexError, TypeError) as problem:
@@ -52,53 +46,41 @@ def _refusal(why: str) -> UsageError:
     )
 
 
-def _checked_table(release: Released) -> tuple[str, str]:
-    if release.manifest.get(DIGEST_FIELD) != digest_of(release.table):
+def _checks(release: Released) -> Iterator[tuple[str, str]]:
+    manifest = release.manifest
+    if manifest.get(DIGEST_FIELD) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
-    return "table", "the rows are those whose hash the manifest has"
-
-
-def _checked_events(release: Released) -> tuple[str, str]:
-    """Check that the promise covers the events that the manifest lists."""
-    privacy, events = release.privacy, events_from_json(release.manifest["events"])
+    yield "table", "the rows are those whose hash the manifest has"
+    privacy, events = release.privacy, events_from_json(manifest["events"])
     try:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
-    return "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
-
-
-def _checked_parameters(manifest: dict[str, Any]) -> tuple[str, str]:
-    """Check that the promise is what the parameters ask for."""
-    asked, privacy = manifest["parameters"], manifest["privacy"]
+    yield "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
+    asked, promised = manifest["parameters"], manifest["privacy"]
     epsilon = asked["local_epsilon"] if "local_epsilon" in asked else asked["epsilon"]
-    if epsilon not in (None, privacy["epsilon"]) or asked["delta"] != privacy["delta"]:
+    if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:
         raise _refusal("its promise is not the epsilon and delta that its parameters ask for")
-    return "promise", "the epsilon and delta that its parameters ask for"
-
-
-def _checked_rows(release: Released) -> tuple[str, str]:
-    """Check that the rows can be what the levels released."""
-    manifest, tokens = release.manifest, release.table.column("tokens").to_pylist()
-    distinct = {*map(tuple, tokens)}
+    yield "promise", "the epsilon and delta that its parameters ask for"
+    distinct = {*map(tuple, release.table.column("tokens").to_pylist())}
     # `top` and `min_users` leave items out, perhaps parts of items that are in the release.
-    cut = "top" in manifest or manifest["parameters"].get("min_users") is not None
-    of = _problems_of_list if manifest["verb"] == "counts" else _problems_of_levels
-    for wrong in of(release, distinct, cut):
-        raise _refusal(wrong)
-    said = "no more than" if cut else "each with its parts, as many as"
-    return "rows", f"{len(distinct):,} items, {said} its levels released"
+    is_cut = "top" in manifest or asked.get("min_users") is not None
+    problems = _problems_of_counts if manifest["verb"] == "counts" else _problems_of_levels
+    for problem in problems(release, distinct, is_cut):
+        raise _refusal(problem)
+    said = "no more than" if is_cut else "each with its parts, as many as"
+    yield "rows", f"{len(distinct):,} items, {said} its levels released"
 
 
-def _problems_of_list(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+def _problems_of_counts(release: Released, distinct: set[Tokens], is_cut: bool) -> Iterator[str]:
     asked, level = release.manifest["parameters"], release.manifest["levels"][0]
-    if not cut and distinct != {*map(tuple, asked["of"])}:
-        yield "its items are not those of its list"
-    if not cut and release.table.num_rows != level["released"]:
+    if not is_cut and distinct != {*map(tuple, asked["of"])}:
+        yield "its items are not those that it was asked to count"
+    if not is_cut and release.table.num_rows != level["released"]:
         yield "it has other rows than were counted"
 
 
-def _problems_of_levels(release: Released, distinct: set[Tokens], cut: bool) -> Iterator[str]:
+def _problems_of_levels(release: Released, distinct: set[Tokens], is_cut: bool) -> Iterator[str]:
     asked, levels = release.manifest["parameters"], release.manifest["levels"]
     if asked.get("domain") is not None and not distinct <= {*map(tuple, asked["domain"])}:
         yield "it has items that its domain lacks"
@@ -110,7 +92,7 @@ def _problems_of_levels(release: Released, distinct: set[Tokens], cut: bool) -> 
         released[level["level"]] += level["released"]
     for number in there | released:
         few, most = there[number], released[number]
-        if few > most or (few < most and not cut):
+        if few > most or (few < most and not is_cut):
             yield f"level {number} has {few:,} items, but {most:,} were released"
-    if not cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
+    if not is_cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
         yield "it has a phrase whose parts were not found"

@@ -15,7 +15,7 @@ from dphh.report.sentences import Released, Tokens, has_every_given_item
 from dphh.rows.content import Content
 from dphh.wording.lines import one_line, with_noun
 
-#: A function that splits texts into tokens as engines do.
+#: A function from texts and a way to read them to the tokens of each, as engines make them.
 Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
 Reason = Literal[
     "released",
@@ -79,7 +79,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
         yield "not asked for", f"{name} is not among the items that were given; {said}."
     lengths = _lengths_of(levels)
     if len(tokens) not in lengths:
-        looked = f"this release looked at {min(lengths):,} to {max(lengths):,}"
+        looked = f"this release looked at items of {min(lengths):,} to {max(lengths):,} tokens"
         yield "not of this length", f"{name} has {with_noun(len(tokens), 'token')}; {looked}."
     if missing := _missing_parts(tokens, {*ends}, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
@@ -87,18 +87,19 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
         said = f"{said} released, and a phrase is tried only where its parts were."
         yield "a part was not released", said
     subject = f"{name}: its parts were released, and it" if parts_of(tokens, levels) else name
-    yield "below", _threshold_sentence(release, len(tokens), subject)
+    yield "below", _below_threshold_sentence(release, len(tokens), subject)
 
 
 def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
-    """The lengths that a run looked at."""
+    """The lengths, in tokens, of the items that a run looked at."""
     # `ldp_trie` asks for pairs of characters first: its level n has sequences of n + 1.
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
 def parts_of(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
     """The parts of a phrase that must be released before the phrase can be."""
-    if any(level["kind"] in ("vote", "batch", "local") for level in levels):  # levels of a trie
+    is_trie = any(level["kind"] in ("vote", "batch", "local") for level in levels)
+    if is_trie:
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
     at = [level["pruning"] for level in levels
           if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
@@ -116,7 +117,7 @@ def _missing_parts(
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 
-def _threshold_sentence(release: Released, length: int, subject: str) -> str:
+def _below_threshold_sentence(release: Released, length: int, subject: str) -> str:
     finds = release.manifest["finds"]
     users = dict(map(tuple, finds["users_by_length"])).get(length, finds["users"])
     said = (
