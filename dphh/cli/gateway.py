@@ -13,7 +13,6 @@ from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.wording.lines import with_noun
 
-_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 _DEFAULT_PORT = 9494
 
 
@@ -50,7 +49,8 @@ def serve(
     from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
 
-    if host not in _LOOPBACK_HOSTS and certificate is None and not plain_http:
+    loopback = host in ("localhost", "127.0.0.1", "::1")
+    if not loopback and certificate is None and not plain_http:
         raise click.UsageError(
             f"--host: {host!r} is not the loopback, and tokens would cross the network in the "
             "open. Give --certificate and --key, or --plain-http behind a proxy with TLS"

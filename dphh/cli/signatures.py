@@ -37,11 +37,7 @@ METAVAR_OF_OPTION = {
     }.items()
     for name in names
 }
-_METAVAR_OF_NUMBER: dict[Any, str] = {int: "N", float: "NUMBER"}
 CORPUS, WHERE, SHOW = "The corpus", "Where it runs", "What to show"
-GROUPS_IN_ORDER = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
-#: The most characters that help gives to the names of options, left of their descriptions.
-_OPTION_NAMES_WIDTH = 24
 
 
 class GroupedOption(click.Option):
@@ -62,7 +58,8 @@ class GroupedCommand(click.Command):
     """A command whose help shows its options by their groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS_IN_ORDER}
+        in_order = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in in_order}
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option):
                 continue
@@ -71,7 +68,8 @@ class GroupedCommand(click.Command):
         for group, records in groups.items():
             if records:
                 with formatter.section(group):
-                    formatter.write_dl(records, col_max=_OPTION_NAMES_WIDTH)
+                    # Names have at most 24 characters of a line, descriptions the rest.
+                    formatter.write_dl(records, col_max=24)
 
 
 def option(
@@ -105,7 +103,7 @@ def option(
         is_flag=True if switch else None,
         multiple=repeatable,
         required=required and parameter.default is parameter.empty,
-        metavar=_METAVAR_OF_NUMBER.get(kind) or METAVAR_OF_OPTION.get(name),
+        metavar={int: "N", float: "NUMBER"}.get(kind) or METAVAR_OF_OPTION.get(name),
         help=help_line,
         **default,
     )

@@ -33,7 +33,6 @@ from dphh.report.sentences import number_of_items
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
-_CORPUS_HELP = "CORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
 _options_of_any_run = with_options(
     grouped_option(
         "--files", group=CORPUS, multiple=True, metavar="PATH",
@@ -79,7 +78,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
         option(each, verb.help[each.name], verb.group_of(each.name))
         for each in verb.options.values()
     ]
-    said = f"{verb.summary}\n\n{_CORPUS_HELP}"
+    said = f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
     named = click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said)
     with_all = with_options(*options)(_options_of_any_run(run))
     shown = corpus_options(verb_options=verb.options)(with_all)
@@ -176,7 +175,7 @@ def check(
     book = existing_ledger(ledger_file, default_may_be_absent=True)
     read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
-    corpus, lines, found = repr(checked).partition("\n")
-    said = corpus + lines + respell_options(found, as_flag)
-    click.echo(json.dumps(checked.to_json()) if as_json else said)
+    first_line, newline, findings = repr(checked).partition("\n")
+    text = first_line + newline + respell_options(findings, as_flag)
+    click.echo(json.dumps(checked.to_json()) if as_json else text)
     context.exit(0 if checked.ok else 2)

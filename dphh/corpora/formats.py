@@ -69,8 +69,7 @@ def _table_of_database(database: str, name: str) -> Any:
             f"({type(problem).__name__}): close connections that write to it, or pass the "
             "table's name with connection= and account="
         ) from None
-    wanted = name.split(".")
-    schema, table = ("main", name) if len(wanted) == 1 else (wanted[0], ".".join(wanted[1:]))
+    schema, table = name.split(".", 1) if "." in name else ("main", name)
     if (schema, table) in tables:
         return con.table(f"{identifier(schema)}.{identifier(table)}")
     spelled = ", ".join(f"{database}/{schema}.{table}" for schema, table in tables[:5])
@@ -105,7 +104,7 @@ def _open_csv(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 def _delimiter_and_names(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The delimiter with which the first line has the corpus's columns; all names in that line."""
+    """The delimiter of a file's first line, by which it has the corpus's columns; and its names."""
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
