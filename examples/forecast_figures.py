@@ -127,8 +127,10 @@ PARTS: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": plain,
     },
     "adaptive shares: even ones": {
-        "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round_share": lambda shares, *_: (
-            shares.even() if shares.levels_after else shares.left - shares.first_round_share()
+        "dphh.mechanisms.ngrams.forecast.shares.BudgetLeft.second_round_share": lambda budget, *_: (
+            budget.even_second_share()
+            if budget.levels_after
+            else budget.left - budget.first_round_share()
         )
     },
 }

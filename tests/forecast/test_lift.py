@@ -114,14 +114,13 @@ def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
     items = [(t,) if isinstance(t, str) else t for t in tokens]
     prior = prior_of_items(dict(zip(items, counts, strict=True)), 3)
     ladder = first_ladder(pa.array(["a", "b", "c", "never"]), "both")
-    numbers = np.array([0, 1, 2, -1])  # of a, b, c, x
-    words = public_lift(prior, numbers, ladder.rungs)
+    words = public_lift(prior, ladder)
     assert words.counts.tolist() == [50, 40, 30, 0]
     assert words.counts_before.tolist() == [140]
     pairs = dict(zip(words.keys.tolist(), words.counts_of_keys.tolist(), strict=True))
     assert pairs == {0 << 32 | 1: 9, 1 << 32 | 2: 8, 2 << 32 | 2: 6}
     ladder = ladder.with_next(np.array([0 << 32 | 1, 1 << 32 | 2, 3 << 32 | 3]))
-    triples = public_lift(prior, numbers, ladder.rungs)
+    triples = public_lift(prior, ladder)
     assert triples.counts.tolist() == [9, 8, 0]
     assert triples.counts_before.tolist() == [50, 40, 30, 0]
     assert triples.keys.tolist() == [0 << 32 | 1]  # a b c; of b c c, c c was not released

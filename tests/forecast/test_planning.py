@@ -10,7 +10,12 @@ from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, saturation
-from dphh.mechanisms.ngrams.forecast.shares import LEAST_PART, ONE_ROUND_PART, ROUND_PARTS, Shares
+from dphh.mechanisms.ngrams.forecast.shares import (
+    LEAST_ROUND_PART,
+    WORD_ROUND_PARTS,
+    BudgetLeft,
+    one_round_part,
+)
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.privacy.forecast_rounds import (
@@ -73,13 +78,13 @@ def test_weight_counts_in_proportion_in_long_lists_and_a_list_of_one_gram_has_no
 @given(st.integers(2, 20), st.lists(st.tuples(st.floats(0, 1e7), st.floats(1, 4)), min_size=20))
 def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, found):
     """And each is a round's least share, whatever is found."""
-    used = ROUND_PARTS[0] + min(ONE_ROUND_PART, levels - ROUND_PARTS[0])
+    used = WORD_ROUND_PARTS[0] + one_round_part(levels)
     left, below = 1 - used / levels, 1_000
     for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
-        shares = Shares(left, level, levels)
-        second = shares.second_round_share(finds, finds * growth, below)
-        assert min(shares.first_round_share(), second) >= LEAST_PART / levels * (1 - 1e-9)
-        left, below = left - shares.first_round_share() - second, int(finds)
+        budget = BudgetLeft(left, level, levels)
+        second = budget.second_round_share(finds, finds * growth, below)
+        assert min(budget.first_round_share(), second) >= LEAST_ROUND_PART / levels * (1 - 1e-9)
+        left, below = left - budget.first_round_share() - second, int(finds)
         assert left >= -1e-9
     assert left == pytest.approx(0, abs=1e-9)
 
@@ -97,7 +102,7 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
             assert "larger epsilon" in str(refused)
             continue
         level = next(level for level in price.levels if isinstance(level, ForecastLevel))
-        sigma = level.total_sigma * (max_n / LEAST_PART) ** 0.5
+        sigma = level.total_sigma * (max_n / LEAST_ROUND_PART) ** 0.5
         assert list_size_weight(norm_on_grid(sigma, level.sigma_grid)) >= 1
         priced += 1
     assert priced >= 5

@@ -16,7 +16,7 @@ from dphh.mechanisms.ngrams.forecast.climb import (
     PassedGrams,
     climb_start,
 )
-from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import Floats, ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, first_ladder
 from dphh.privacy.forecast_rounds import Bins
@@ -83,7 +83,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
     climb = start(levels, left, mu)
     released = climb.next_level().run(engine)
     first, second = released.shares
-    assert first == pytest.approx(Shares(left, 2, levels).first_round_share())
+    assert first == pytest.approx(BudgetLeft(left, 2, levels).first_round_share())
     assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
     for unit, share in zip(engine.units, released.shares, strict=True):
         assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA
@@ -166,4 +166,4 @@ def test_levels_climb_one_by_one():
     assert above.largest_mass == pytest.approx(released.masses.sum())
     assert (above.total_sigma, above.sigma_grid) == (step.total_sigma, SIGMA)
     assert above.spurious == step.spurious
-    assert above.shares == replace(step.shares, level=3, left=climb.left - sum(released.shares))
+    assert above.budget == replace(step.budget, level=3, left=climb.left - sum(released.shares))

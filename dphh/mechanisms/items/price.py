@@ -37,7 +37,7 @@ HELP = {
     **Counting.MIN_USERS_HELP,
     **BUDGET_HELP,
 }
-THEOREM_WITH_LIST = (
+THEOREM_WITH_PRIOR = (
     "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
     f"and, within the same norm, over other items, which have thresholds, {FILTER_THEOREM}"
 )
@@ -129,7 +129,7 @@ def _price_with_prior(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREM_WITH_LIST + counting.theorem,
+            theorem=THEOREM_WITH_PRIOR + counting.theorem,
             delta_shares=delta_shares,
             caveats=(given.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")),
         ),

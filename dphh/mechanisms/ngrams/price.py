@@ -12,9 +12,9 @@ from dphh.levels.ngrams import Pruning
 from dphh.mechanisms.counts.of_found import Counting, found_counts_of
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
 from dphh.mechanisms.ngrams.dpne import price_dpne, users_needed_for_grams
-from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.ngrams.forecast.price import (
-    THEOREM_WITH_LIST,
+    THEOREM_WITH_PRIOR,
+    THEOREM_WITHOUT_PRIOR,
     price_forecast,
     spurious_words_caveat,
     users_needed_for_words,
@@ -44,7 +44,7 @@ LONGEST_NGRAM = 100
 #: reaches a tail of this times 2^-31.
 LEAST_SPURIOUS = 1e-12
 
-THEOREMS = {"forecast": FORECAST_THEOREM, "dpne": DPNE_THEOREM}
+THEOREMS = {"forecast": THEOREM_WITHOUT_PRIOR, "dpne": DPNE_THEOREM}
 
 
 def price_ngrams(
@@ -135,7 +135,7 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=(THEOREMS[method] if given is None else THEOREM_WITH_LIST) + counting.theorem,
+            theorem=(THEOREMS[method] if given is None else THEOREM_WITH_PRIOR) + counting.theorem,
             delta_shares=delta_shares,
             caveats=() if given is None else (given.caveat, spurious_words_caveat("`spurious`")),
         ),

@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     plan_second_round,
     saturation,
 )
-from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
@@ -105,7 +105,7 @@ class LevelToRun:
     valid: ValidClasses
     #: No gram's mass is more than this.
     largest_mass: float
-    shares: Shares
+    budget: BudgetLeft
     #: The sigma, in users, of the Gaussian mechanism to which all rounds of the run compose.
     total_sigma: float
     #: E[spurious grams] is at most this share of `below`.
@@ -120,7 +120,7 @@ class LevelToRun:
     def run(self, rounds: Rounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         noise_bins = Bins(self.sigma_grid)
-        first_share = self.shares.first_round_share()
+        first_share = self.budget.first_round_share()
         first_norm = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
         shown = rounds.run_first_round(self.level, self.valid, noise_bins, first_norm)
 
@@ -141,7 +141,7 @@ class LevelToRun:
             return plan_second_round(*rows, self.sigma_of_round(share), most_spurious, saturated)
 
         # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
-        even = self.shares.even()
+        even = self.budget.even_second_share()
         view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
         finds = planned(view, most_spurious, even).finds
         most_spurious = self.most_spurious_after_planning(most_spurious, finds)
@@ -202,8 +202,8 @@ class LevelToRun:
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         """The share of the whole mu^2 that round 2 gets."""
-        even = self.shares.even()
-        return self.shares.second_round_share(
+        even = self.budget.even_second_share()
+        return self.budget.second_round_share(
             plan_with_share(even).finds, plan_with_share(2 * even).finds, self.below
         )
 
@@ -293,7 +293,7 @@ class Climb:
             below=len(top),
             valid=valid_classes(top, self.masses, self.masses_before, lift),
             largest_mass=float(self.masses.sum()),
-            shares=Shares(self.left, top.level + 1, self.levels),
+            budget=BudgetLeft(self.left, top.level + 1, self.levels),
             total_sigma=self.total_sigma,
             spurious=self.spurious,
             sigma_grid=self.sigma_grid,

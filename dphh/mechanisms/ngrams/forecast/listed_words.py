@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, LevelToRun
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
-from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import (
     PublicClasses,
     RuleForUnlisted,
@@ -65,10 +65,10 @@ class WordsLevelToRun(LevelToRun):
         return max(most_spurious, self.spurious * finds)
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
-        return self.shares.even()
+        return self.budget.even_second_share()
 
 
-def words_level_to_run(level: ListedWordsLevel, prior: Prior, levels: int) -> WordsLevelToRun:
+def words_level_to_run(level: ListedWordsLevel, prior: Prior, max_n: int) -> WordsLevelToRun:
     rule_for_unlisted = RuleForUnlisted(
         level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
     )
@@ -77,7 +77,7 @@ def words_level_to_run(level: ListedWordsLevel, prior: Prior, levels: int) -> Wo
         below=0,
         valid=classes_of_listed_words(prior.counts[0], prior.total, rule_for_unlisted),
         largest_mass=0.0,
-        shares=Shares(1.0, 1, levels),
+        budget=BudgetLeft(1.0, 1, max_n),
         total_sigma=level.total_sigma,
         spurious=level.spurious,
         sigma_grid=level.sigma_grid,

@@ -24,21 +24,21 @@ from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
-    NEW_WORDS_DELTA_SHARE,
-    ONE_ROUND_PART,
-    ROUND_PARTS,
+    THRESHOLDS_DELTA_SHARE,
     UNLISTED_WORDS_DELTA_SHARES,
-    WORDS_DELTA_SHARES,
-    Shares,
+    WORD_ROUND_DELTA_SHARES,
+    WORD_ROUND_PARTS,
+    BudgetLeft,
+    one_round_part,
 )
-from dphh.mechanisms.set_union.rounds import least_threshold, threshold_delta
+from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
 from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_spare_delta
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast_rounds import forecast_draws_delta, norm_on_grid, round_1_weight
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     LARGEST_GRID_SIGMA,
     arithmetic_delta,
@@ -53,35 +53,34 @@ FILTER_THEOREM = (
     "Thakurta 2022; Dong, Roth & Su 2019; Balle & Wang 2018); integer thresholds from the rounded "
     "Gaussian's own tail; both directions"
 )
-THEOREM = (
+THEOREM_WITHOUT_PRIOR = (
     "forecast ladder (docs/ngrams.md): rounds of set union for words, whose weights "
     "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
     f"rounds over the valid grams for every longer length, {FILTER_THEOREM}"
 )
-THEOREM_WITH_LIST = (
+THEOREM_WITH_PRIOR = (
     "forecast ladder with a prior (docs/prior.md): two Gaussian rounds for every length, "
     "over the words of a list, where other words have thresholds, and over the valid grams, "
     f"{FILTER_THEOREM}"
 )
 
 
-def spurious_words_caveat(share: str) -> str:
-    """The caveat on spurious words. Only listed words can be spurious: other words have
-    thresholds, and one that no user holds has no row."""
+def spurious_words_caveat(printed_share: str) -> str:
+    """The caveat on spurious words with a prior. Only words of its list can be spurious: others
+    have thresholds, and one that no user holds has no row."""
     return (
         "of the released words of your list, the expected number that no user holds is at most 1, "
-        f"or {share} times the number of listed words that round 1 predicts will be found, "
+        f"or {printed_share} times the number of listed words that round 1 predicts will be found, "
         "whichever is larger"
     )
 
 
 #: The largest sigma, in grid units, whose table of noise has a moderate size.
 _LARGEST_SIGMA_GRID = 2**15
-#: With longer n-grams, a user's norm in the words' round 1 is at least 2^this grid units. Rounds of
-#: longer n-grams have no less than LEAST_PART of an even share, so a user's norm there is 12 units
-#: or more: enough to weigh something on a list of grams, and for the list's size
-#: (`list_size_weight`).
-_LEAST_BITS = 3
+#: If longer n-grams follow, a user's norm in round 1 of the words is at least 2^this grid units.
+#: Rounds of longer n-grams have LEAST_ROUND_PART of an even share or more, so a user's norm there
+#: is 12 units or more. This is enough for a weight above 0 on a gram and on a bin of list sizes.
+_LEAST_GRID_BITS = 3
 
 
 @dataclass(frozen=True)
@@ -90,13 +89,13 @@ class LadderBudget:
 
     sigma: float
     #: The sigma to which all rounds and the counts of what is found compose.
-    total: float
-    #: The part of delta for the noise, and for draws' distance from the exact noise.
-    rounds: float
+    sigma_with_counts: float
+    #: The part of delta for the Gaussian noise.
+    gaussian_delta: float
     #: The part of delta for level 1's thresholds.
-    new_words: float
-    #: The part of `rounds` for draws' distance from the exact noise.
-    spare: float
+    thresholds_delta: float
+    #: The part of delta for the distance of draws from the exact noise.
+    draws_delta: float
 
 
 def ladder_budget(
@@ -105,21 +104,26 @@ def ladder_budget(
     max_n: int,
     max_items: int,
     counting: Counting,
-    with_list: bool = False,
+    with_prior: bool = False,
 ) -> LadderBudget:
-    """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
-    n-grams are."""
-    words = len(UNLISTED_WORDS_DELTA_SHARES) if with_list else len(ROUND_PARTS)
-    spare = checked_spare_delta(
-        words * arithmetic_delta(max_items, epsilon)
-        + (max_n if with_list else max_n - 1) * forecast_draws_delta(epsilon)
+    """The budget at (epsilon, delta). With a prior, level 1 has two rounds, as later levels do."""
+    words_rounds = len(UNLISTED_WORDS_DELTA_SHARES) if with_prior else len(WORD_ROUND_PARTS)
+    draws_delta = checked_spare_delta(
+        words_rounds * arithmetic_delta(max_items, epsilon)
+        + (max_n if with_prior else max_n - 1) * forecast_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,
     )
-    rounds, new_words = (1 - NEW_WORDS_DELTA_SHARE) * delta, NEW_WORDS_DELTA_SHARE * delta
-    total = gaussian_sigma(epsilon, rounds - spare)
-    return LadderBudget(counting.sigma_of_finding(total), total, rounds, new_words, spare)
+    gaussian_delta = (1 - THRESHOLDS_DELTA_SHARE) * delta - draws_delta
+    sigma = gaussian_sigma(epsilon, gaussian_delta)
+    return LadderBudget(
+        counting.sigma_of_finding(sigma),
+        sigma,
+        gaussian_delta,
+        THRESHOLDS_DELTA_SHARE * delta,
+        draws_delta,
+    )
 
 
 def price_forecast(
@@ -135,12 +139,12 @@ def price_forecast(
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
         words = rounds = words_levels(budget, max_n, max_items)
-        new = [threshold_delta(level) for level in rounds]
-        # For the last round, or for the one round that may replace rounds 2 and 3.
-        new[-1] = WORDS_DELTA_SHARES[-1] * budget.new_words
+        deltas = [threshold_delta(level) for level in rounds]
+        # This also pays for the one round that may replace rounds 2 and 3.
+        deltas[-1] = WORD_ROUND_DELTA_SHARES[-1] * budget.thresholds_delta
     else:
-        listed = listed_words_level(budget, max_n, max_items, len(prior), spurious)
-        words, new = (listed,), [*delta_of_unlisted_words(listed)]
+        listed, deltas = listed_words_level(budget, max_n, max_items, len(prior), spurious)
+        words = (listed,)
     levels: tuple[Level, ...] = (
         *words,
         *(
@@ -151,57 +155,60 @@ def price_forecast(
     events: tuple[Event, ...] = (
         GaussianEvent(budget.sigma, "all rounds of all levels"),
         *(
-            DeltaEvent(each, f"new words over the threshold, round {index}")
-            for index, each in enumerate(new, start=1)
+            DeltaEvent(of_round, f"new words over the threshold, round {number}")
+            for number, of_round in enumerate(deltas, start=1)
         ),
-        *counting.events(budget.total),
-        DeltaEvent(budget.spare, "draws' distance from the exact noise"),
+        *counting.events(budget.sigma_with_counts),
+        DeltaEvent(budget.draws_delta, "draws' distance from the exact noise"),
     )
     shared_out = (
-        ("Gaussian curve of all rounds together", budget.rounds - budget.spare),
-        ("new words over the thresholds of level 1", budget.new_words),
-        ("draws' distance from the exact noise", budget.spare),
+        ("Gaussian curve of all rounds together", budget.gaussian_delta),
+        ("new words over the thresholds of level 1", budget.thresholds_delta),
+        ("draws' distance from the exact noise", budget.draws_delta),
     )
     return levels, events, shared_out
 
 
 def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """Level 1 without a list: DP-SIPS, its later weights by earlier noise, within an even share.
+    """The rounds of level 1 without a prior: DP-SIPS, with later weights that depend on earlier
+    noised weights, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
-    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    sigma, bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)
     return tuple(
-        _level_of_words_round(
+        round_level(
             ReweighedLevel if index else SetUnionLevel,
-            budget,
-            noise,
             bits + index,
-            part,
+            sigma / 2**index,
             max_items,
+            delta_share * budget.thresholds_delta,
             index + 1,
         )
-        for index, part in enumerate(WORDS_DELTA_SHARES)
+        for index, delta_share in enumerate(WORD_ROUND_DELTA_SHARES)
     )
 
 
 def listed_words_level(
     budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
-) -> ListedWordsLevel:
-    """Level 1 with a list: two rounds with an even share, on the grid of one without a list. A
-    user's new words have equal weights, so a threshold for these holds."""
-    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
+) -> tuple[ListedWordsLevel, list[float]]:
+    """Level 1 with a prior, and the delta that each of its two thresholds costs. Both rounds
+    together have an even share, on the grid of level 1 without a prior. The thresholds are for
+    words that the list lacks: of these, a user's new words have equal weights."""
+    sigma, bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    shares = Shares(1.0, 1, max_n)
+    left = BudgetLeft(1.0, 1, max_n)
     first, second = (
         norm_on_grid(budget.sigma / share**0.5, noise.sigma)
-        for share in (shares.first_round_share(), shares.even())
+        for share in (left.first_round_share(), left.even_second_share())
     )
-    of_first, of_second = _new_words_weights(first, second, max_items)
-    part_1, part_2 = UNLISTED_WORDS_DELTA_SHARES
-    return ListedWordsLevel(
+    # Pairs: how many new words a user has, and the most that the user adds to each.
+    numbers = range(1, max_items + 1)
+    of_first = [(t, round_1_weight(first, t)) for t in numbers]
+    of_second = [(t, isqrt(second**2 // t)) for t in numbers]
+    delta_1, delta_2 = (share * budget.thresholds_delta for share in UNLISTED_WORDS_DELTA_SHARES)
+    level = ListedWordsLevel(
         level=1,
         listed=listed,
         max_items=max_items,
@@ -209,119 +216,75 @@ def listed_words_level(
         sigma_grid=noise.sigma,
         first_unit=first,
         second_unit=second,
-        first_threshold_grid=threshold_for_weights(noise, of_first, part_1 * budget.new_words),
-        second_threshold_grid=threshold_for_weights(noise, of_second, part_2 * budget.new_words),
+        first_threshold_grid=threshold_for_weights(noise, of_first, delta_1),
+        second_threshold_grid=threshold_for_weights(noise, of_second, delta_2),
         spurious=spurious,
     )
+    return level, [
+        delta_for_weights(noise, of_first, level.first_threshold_grid),
+        delta_for_weights(noise, of_second, level.second_threshold_grid),
+    ]
 
 
-def delta_of_unlisted_words(level: ListedWordsLevel) -> tuple[float, float]:
-    """The delta that the threshold of each of the two rounds costs."""
-    first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
-    noise = rounded_gaussian(level.sigma_grid)
-    return (
-        delta_for_weights(noise, first, level.first_threshold_grid),
-        delta_for_weights(noise, second, level.second_threshold_grid),
-    )
-
-
-#: Pairs: how many new words a user has, and the most that the user adds to each.
-WeightsByNewWords = list[tuple[int, int]]
-
-
-def _new_words_weights(
-    first_unit: int, second_unit: int, max_items: int
-) -> tuple[WeightsByNewWords, WeightsByNewWords]:
-    """For both rounds, what a user adds to each new word."""
-    numbers = range(1, max_items + 1)
-    return (
-        [(t, round_1_weight(first_unit, t)) for t in numbers],
-        [(t, isqrt(second_unit**2 // t)) for t in numbers],
-    )
-
-
-def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
-    """Round 1's sigma, and the bits of its grid: as many as a table of moderate size allows, and at
-    least so many that a user of `max_items` words, or of longer n-grams, weighs something."""
-    (sigma,) = split_sigma(budget.sigma, [ROUND_PARTS[0] / max_n])
+def _sigma_and_bits_of_round_1(
+    budget: LadderBudget, max_n: int, max_items: int
+) -> tuple[float, int]:
+    """The sigma of round 1 of the words, in users, and the bits of its grid: as many as a table of
+    moderate size allows, but enough for a weight above 0 on each of `max_items` words, and on
+    longer n-grams."""
+    (sigma,) = split_sigma(budget.sigma, [WORD_ROUND_PARTS[0] / max_n])
     grid_bits(sigma, max_items)  # refuses noise that needs too large a table
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
-        needed = max(needed, _LEAST_BITS)
-        if sigma * 2**_LEAST_BITS > LARGEST_GRID_SIGMA:
+        needed = max(needed, _LEAST_GRID_BITS)
+        most = LARGEST_GRID_SIGMA / 2**_LEAST_GRID_BITS
+        if sigma > most:
             raise UsageError(
                 f"epsilon: with {max_n} lengths the noise of the first round is sigma = "
-                f"{sigma:,.0f} users; above {LARGEST_GRID_SIGMA / 2**_LEAST_BITS:,.0f}, a user's "
-                "weight is too small for the integer grid. Give a larger epsilon, or a smaller "
-                "max_n"
+                f"{sigma:,.0f} users; above {most:,.0f}, a user's weight is too small for the "
+                "integer grid. Give a larger epsilon, or a smaller max_n"
             )
     return sigma, max(floor(log2(_LARGEST_SIGMA_GRID / sigma)), needed)
 
 
 def words_in_one_round(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
-    """The round that replaces the second and third one if the first round finds very few words."""
-    (sigma,) = split_sigma(budget.sigma, [share_of_one_round(max_n) / max_n])
-    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(ROUND_PARTS) - 1
-    noise = rounded_gaussian(ceil(sigma * 2**bits))
-    delta, number = WORDS_DELTA_SHARES[-1], len(ROUND_PARTS)
-    return _level_of_words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
+    """The round that replaces rounds 2 and 3 of level 1 if round 1 finds very few words."""
+    (sigma,) = split_sigma(budget.sigma, [one_round_part(max_n) / max_n])
+    rounds = len(WORD_ROUND_PARTS)
+    bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)[1] + rounds - 1
+    delta = WORD_ROUND_DELTA_SHARES[-1] * budget.thresholds_delta
+    return round_level(SetUnionLevel, bits, sigma, max_items, delta, rounds)
 
 
-def share_of_one_round(max_n: int) -> float:
-    """The part of an even share for the one round that replaces rounds 2 and 3. With max_n = 1 it
-    is all that round 1 left."""
-    return min(ONE_ROUND_PART, max_n - ROUND_PARTS[0])
-
-
-def may_stop_rounds(new: int, near: int, words: int) -> bool:
-    """Whether level 1 stops after a later round: few words are new and near the threshold, so
-    few are left to find.
-
-    `new`, `near`: of the last round, how many words were released, and how many of these at less
-    than twice the threshold.
-    """
-    return words > 5 * near and words >= 2 * new
-
-
-def _level_of_words_round(
-    kind: type[SetUnionLevel],
-    budget: LadderBudget,
-    noise: RoundedGaussian,
-    bits: int,
-    part: float,
-    max_items: int,
-    index: int,
-) -> SetUnionLevel:
-    threshold = least_threshold(kind, noise, bits, max_items, part * budget.new_words)
-    return kind(1, max_items, bits, noise.sigma, threshold, index)
-
-
-#: How many different words a person is assumed to hold. The number does not come from the data.
-MANY_WORDS = 30
+#: How many different words a user is assumed to hold. The number does not come from the data.
+ASSUMED_WORDS_OF_USER = 30
 
 
 def users_needed_for_words(levels: Sequence[Level]) -> Finds:
     """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
-
     if isinstance(levels[0], ListedWordsLevel):
         return _users_needed_for_unlisted_words(levels[0])
 
-    def needed(level: SetUnionLevel, held: int = 1) -> int:
-        noise = rounded_gaussian(level.sigma_grid)
-        return users_needed(noise, level.grid_bits, level.threshold_grid, held, FINDING_PROBABILITY)
+    def needed_in_round(level: SetUnionLevel, words_held: int = 1) -> int:
+        noise, bits = rounded_gaussian(level.sigma_grid), level.grid_bits
+        return users_needed(noise, bits, level.threshold_grid, words_held, FINDING_PROBABILITY)
 
     first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
-    many = min(MANY_WORDS, last.max_items)
+    many = min(ASSUMED_WORDS_OF_USER, last.max_items)
     return Finds(
         probability=float(FINDING_PROBABILITY),
-        users=needed(last),
-        users_by_length=((1, needed(last)),),
-        # Of words that people hold, at most two thirds or so are found before the last round.
-        users_of_many=(many, needed(last, max(1, many // 3)), needed(last, many)),
+        users=needed_in_round(last),
+        users_by_length=((1, needed_in_round(last)),),
+        # At most about two thirds of a user's words are found before the last round.
+        users_of_many=(
+            many,
+            needed_in_round(last, max(1, many // 3)),
+            needed_in_round(last, many),
+        ),
         note=(
             "a word, where each of these users holds that word alone; if nearly all words are "
-            f"found early, those of fewer than {needed(first):,} users may be left out to save "
-            "budget for longer n-grams; no number of users is promised for longer n-grams"
+            f"found early, those of fewer than {needed_in_round(first):,} users may be left out to "
+            "save budget for longer n-grams; no number of users is promised for longer n-grams"
         ),
     )
 

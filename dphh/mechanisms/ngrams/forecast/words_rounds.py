@@ -13,11 +13,7 @@ import pyarrow as pa
 
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ngrams.forecast.price import (
-    ladder_budget,
-    may_stop_rounds,
-    words_in_one_round,
-)
+from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round
 from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
@@ -26,7 +22,7 @@ from dphh.price import Price
 
 @dataclass(frozen=True)
 class WordsRounds(AdaptiveRounds):
-    """The rounds of level 1 without a prior: they depend on one another."""
+    """The rounds of level 1 without a prior: each depends on the earlier ones."""
 
     #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
     one_round: SetUnionLevel
@@ -47,5 +43,7 @@ class WordsRounds(AdaptiveRounds):
         if level.round == 1:
             return [self.one_round] if words < MIN_FINDS_OF_ROUND_1 else planned
         noisy = as_array(found.column("noisy"), pa.int64()).to_numpy()
-        near = int((noisy < 2 * level.threshold_grid).sum())
-        return [] if may_stop_rounds(found.num_rows, near, words) else planned
+        near_threshold = int((noisy < 2 * level.threshold_grid).sum())
+        # If few words are new, and few of these near the threshold, few are left to find.
+        few_left = words > 5 * near_threshold and words >= 2 * found.num_rows
+        return [] if few_left else planned

@@ -10,14 +10,14 @@ things buries no gram.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Rung
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Ladder
 from dphh.prior import Prior
 
 Floats = NDArray[np.float64]
@@ -50,36 +50,39 @@ def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
     return places
 
 
-def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
-    """The lift for the level above these rungs. `numbers`: for each word of the prior, its number
-    among the released words, or -1."""
-    top = len(rungs)
-    keys, counts = _prior_grams_of_released_parts(prior, numbers, rungs, top + 1)
-    before = np.array([prior.total]) if top == 1 else _public_counts(prior, numbers, rungs, top - 1)
+def public_lift(prior: Prior, ladder: Ladder) -> Lift:
+    """The prior's lift for the level above this ladder."""
+    top = ladder.top.level
+    keys, counts = _prior_grams_of_released_parts(prior, ladder, top + 1)
+    before = np.array([prior.total]) if top == 1 else _public_counts(prior, ladder, top - 1)
     order = np.argsort(keys)
-    return Lift(_public_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
+    return Lift(_public_counts(prior, ladder, top), before, keys[order], counts[order])
 
 
-def _public_counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
+def _public_counts(prior: Prior, ladder: Ladder, length: int) -> Integers:
     """The count in the public text of each released gram of this length."""
-    keys, counts = _prior_grams_of_released_parts(prior, numbers, rungs, length)
-    found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
-    places = _index_or_minus_1(rungs[length - 1].keys, keys)
+    keys, counts = _prior_grams_of_released_parts(prior, ladder, length)
+    released = ladder.rungs[length - 1].keys
+    found = np.zeros(len(released), dtype=np.int64)
+    places = _index_or_minus_1(released, keys)
     found[places[places >= 0]] = counts[places >= 0]
     return found
 
 
 def _prior_grams_of_released_parts(
-    prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int
+    prior: Prior, ladder: Ladder, length: int
 ) -> tuple[Integers, Integers]:
     """The prior's grams of this length whose parts were released: their keys, and counts. The key
     of a word is its number."""
     if length > len(prior.grams):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    parts = [numbers[column] for column in prior.grams[length - 1].T]
+    released = ladder.vocabulary
+    numbers = pc.index_in(prior.vocabulary.cast(released.type), value_set=released).fill_null(-1)
+    number_of_word = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
+    parts = [number_of_word[column] for column in prior.grams[length - 1].T]
     some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
     parts, counts = [part[some] for part in parts], prior.counts[length - 1][some]
-    for rung in rungs[1 : length - 1]:
+    for rung in ladder.rungs[1 : length - 1]:
         pairs = pairwise(parts)
         parts = [
             _index_or_minus_1(rung.keys, (left << GRAM_NUMBER_BITS) | right)
