@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, spurious_of_classes
+from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, spurious_of_classes
 from dphh.udfs.draws.noise import bin_of, noise_of_rows
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.spurious import spurious_of_level
@@ -100,7 +100,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
         "absent_bins": drawing(
-            absent_bins, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
+            absent_by_bin, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
         ),
         "absent_nonpositive": drawing(
             absent_nonpositive, (LONG, LONG, LONG, *SIGMA_AND_PURPOSE), LONG
@@ -115,9 +115,9 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
-        "unreleased": Function(of.unreleased, (INTS, ROW_WORDS, LOOKUP), INTS),
-        "numbers_of_words": Function(of.numbers_of_words, (INTS, ROW_WORDS, LOOKUP), INTS),
-        "numbers_of_grams": Function(of.numbers_of_grams, (LONGS, LOOKUP), INTS),
+        "unreleased": Function(of.unreleased_words, (INTS, ROW_WORDS, LOOKUP), INTS),
+        "numbers_of_words": Function(of.numbers_of_released_words, (INTS, ROW_WORDS, LOOKUP), INTS),
+        "numbers_of_grams": Function(of.numbers_of_released_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
             of.pairs_of_rows,
             (INTS, INTS, INTS, ONE_INT),

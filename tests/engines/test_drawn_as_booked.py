@@ -225,7 +225,7 @@ def vote(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
         for tokens in of_users.values()
         if len(tokens) >= length - 1 and tokens[: length - 1] in there
     )
-    voters = [users for draw in draws for users in draw.asked["users"].tolist()]
+    voters = [users for draw in draws for users in draw.asked["group_sizes"].tolist()]
     assert sorted(voters) == sorted(going.values())
     assert run.asked.words[step] <= sum(going.values())
     return Spent()

@@ -13,7 +13,7 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_ONE
-from dphh.udfs.draws.absent import absent_bins, absent_nonpositive, draw_spurious_of_class
+from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, draw_spurious_of_class
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.recorded_runs import recorded
@@ -40,7 +40,7 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
     classes = pa.array(range(len(numbers)))
-    by_bin = absent_bins(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
+    by_bin = absent_by_bin(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
     absent = by_bin.field("grams").to_numpy().reshape(len(numbers), -1)
     row_class, row_bin, grams = (pa.array(at.ravel()) for at in (*np.indices(absent.shape), absent))
     signs = absent_nonpositive(SYSTEM, row_class, row_bin, grams, SIGMA_GRID, purpose)

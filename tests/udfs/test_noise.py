@@ -96,8 +96,8 @@ def test_the_guide_leaves_open_what_an_entry_may_reach() -> None:
         (1 << int(sampler.shift)) - 1
     )  # nearly a bucket, so often into the next
     for entry in sampler.ascending[:: len(sampler.ascending) // 50]:
-        assert sampler.guide[int(entry >> sampler.shift)] == -1
-        assert sampler.guide[int((entry + sampler.error) >> sampler.shift)] == -1
+        assert sampler.magnitudes_by_bucket[int(entry >> sampler.shift)] == -1
+        assert sampler.magnitudes_by_bucket[int((entry + sampler.error) >> sampler.shift)] == -1
 
 
 def pieces(uniform: int, sign: int) -> list[int]:

@@ -52,37 +52,37 @@ def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
     in random order.
     """
 
-    def column(values: Integers) -> pa.Array:
+    def padded(values: Integers) -> pa.Array:
         more = pa.nulls(len(keys) - len(values), pa.int64())
         return pa.concat_arrays([_int64_array(values), more])
 
     columns = {"position": np.arange(len(keys)), "key": keys, **drawn}
-    return pa.StructArray.from_arrays([*map(column, columns.values())], [*columns])
+    return pa.StructArray.from_arrays([*map(padded, columns.values())], [*columns])
 
 
 def draw_spurious_of_class(
     randomness: Randomness,
     valid: ValidGramsByClass,
     class_number: int,
-    absent: Integers,
-    nonpositive: Integers,
-    thresholds: Integers,
+    absent_by_bin: Integers,
+    nonpositive_by_bin: Integers,
+    threshold_by_bin: Integers,
     law: Bins,
     purpose: str,
 ) -> pa.StructArray:
     """Draws how many absent grams of a class pass, their bins and noised weights, and candidate
-    keys: rows (position, key, bin, first, second). `absent`, `nonpositive` and `thresholds` have
-    the numbers of absent grams, of those below 1 in round 2, and the threshold, by bin."""
+    keys: rows (position, key, bin, first, second). `nonpositive_by_bin` says how many absent grams
+    have noise of 0 or below in round 2."""
     noise = law.noise
     positive = noise.survival(1)
     # Nothing is drawn for a threshold beyond the noise table or a bin without absent grams.
-    passing = np.zeros(len(absent), dtype=np.int64)
-    for at_bin in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[at_bin])
+    passing = np.zeros(len(absent_by_bin), dtype=np.int64)
+    for at_bin in np.flatnonzero((absent_by_bin > 0) & (threshold_by_bin <= noise.reach)).tolist():
+        threshold = int(threshold_by_bin[at_bin])
         assert threshold > 0
         passing[at_bin] = draw_binomial_of_any_size(
             randomness,
-            int(absent[at_bin] - nonpositive[at_bin]),
+            int(absent_by_bin[at_bin] - nonpositive_by_bin[at_bin]),
             Fraction(noise.survival(threshold), positive),
             f"{purpose}/spurious {class_number} {at_bin}",
         )
@@ -95,12 +95,12 @@ def draw_spurious_of_class(
         start = int(law.starts[at_bin])
         after = int(law.starts[at_bin + 1]) if at_bin + 1 < len(passing) else noise.reach + 1
         first.append(draw_noise_at_least(randomness, noise.sigma, start, number, name, after))
-        threshold = int(thresholds[at_bin])
+        threshold = int(threshold_by_bin[at_bin])
         second.append(draw_noise_at_least(randomness, noise.sigma, threshold, number, name))
-    indices = draw_candidates(
+    indices = draw_candidate_indices(
         randomness,
         int(valid.sizes[class_number]),
-        sum(absent.tolist()),
+        sum(absent_by_bin.tolist()),
         int(passing.sum()),
         f"{purpose}/spurious {class_number}/keys",
     )
@@ -112,7 +112,7 @@ def draw_spurious_of_class(
     )
 
 
-def draw_candidates(
+def draw_candidate_indices(
     randomness: Randomness, valid_count: int, absent_count: int, needed: int, purpose: str
 ) -> Integers:
     """Draws different indices of valid grams, in uniformly random order: so many that at least
@@ -146,8 +146,8 @@ def _random_permutation(randomness: Randomness, count: int, purpose: str) -> Int
 # a bin): few.
 
 
-def absent_bins(
-    randomness: Randomness, classes: Any, absent: Any, sigma: int, purpose: str
+def absent_by_bin(
+    randomness: Randomness, classes: Any, absent_counts: Any, sigma: int, purpose: str
 ) -> pa.Array:
     """`dphh_absent_bins(class, grams, sigma, purpose)`: how many of a class's absent grams fall
     into each bin of round 1; `grams` says how many absent grams each class has."""
@@ -156,7 +156,7 @@ def absent_bins(
         draw_multinomial(
             randomness, grams, law.noise_probability_units, f"{purpose}/absent {class_number}"
         )
-        for class_number, grams in zip(classes.to_pylist(), absent.to_pylist(), strict=True)
+        for class_number, grams in zip(classes.to_pylist(), absent_counts.to_pylist(), strict=True)
     ]
     columns = [np.tile(np.arange(len(law.starts)), len(by_bin)), np.array(by_bin).ravel()]
     pairs = pa.StructArray.from_arrays([*map(_int64_array, columns)], ["bin", "grams"])
@@ -164,7 +164,7 @@ def absent_bins(
 
 
 def absent_nonpositive(
-    randomness: Randomness, classes: Any, at_bins: Any, absent: Any, sigma: int, purpose: str
+    randomness: Randomness, classes: Any, bins: Any, absent_counts: Any, sigma: int, purpose: str
 ) -> pa.Array:
     """`dphh_absent_nonpositive(class, bin, grams, sigma, purpose)`: how many of a row's absent
     grams have noise of 0 or below in round 2; `grams` says how many absent grams each row has."""
@@ -172,7 +172,7 @@ def absent_nonpositive(
     at_most_zero = 1 - Fraction(law.noise.survival(1), TABLE_ONE)
     drawn = []
     for class_number, at_bin, grams in zip(
-        *(column.to_pylist() for column in (classes, at_bins, absent)), strict=True
+        *(column.to_pylist() for column in (classes, bins, absent_counts)), strict=True
     ):
         name = f"{purpose}/absent signs {class_number * len(law.starts) + at_bin}"
         drawn.append(
@@ -184,15 +184,15 @@ def absent_nonpositive(
 def spurious_of_classes(
     randomness: Randomness,
     classes: Any,
-    rows: Any,
+    bins: Any,
     valid: ValidGramsByClass,
     sigma: int,
     purpose: str,
 ) -> pa.Array:
-    """`dphh_lifted_grams_of_class(class, rows, valid, sigma, purpose)`: the spurious grams of each
-    class (`draw_spurious_of_class`); `rows` are its (bin, grams, nonpositive, threshold)."""
+    """`dphh_lifted_grams_of_class(class, bins, valid, sigma, purpose)`: the spurious grams of each
+    class (`draw_spurious_of_class`); `bins` are its (bin, grams, nonpositive, threshold)."""
     law, drawn = Bins(sigma), []
-    for class_number, unsorted in zip(classes.to_pylist(), rows.to_pylist(), strict=True):
+    for class_number, unsorted in zip(classes.to_pylist(), bins.to_pylist(), strict=True):
         of_class = sorted(unsorted, key=lambda row: row["bin"])
         absent, nonpositive, thresholds = (
             np.array([row[name] for row in of_class], dtype=np.int64)

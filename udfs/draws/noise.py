@@ -51,8 +51,8 @@ class _Sampler:
         self.drawn = 0
 
     @cached_property
-    def guide(self) -> NDArray[np.int32]:
-        """By bucket: the magnitude, or -1 where an entry falls into the bucket."""
+    def magnitudes_by_bucket(self) -> NDArray[np.int32]:
+        """The guide. It has -1 for each bucket that an entry falls into."""
         first = (self.ascending >> self.shift).astype(np.intp)
         last = ((self.ascending + self.error) >> self.shift).astype(np.intp)
         entries = np.bincount(first, minlength=self.buckets)
@@ -69,7 +69,8 @@ class _Sampler:
         if self.drawn < _DRAWS_BEFORE_GUIDE:
             magnitude, rows = self._search_table(uniform)
         else:
-            magnitude = self.guide[(uniform >> self.shift).astype(np.intp)].astype(np.int64)
+            buckets = (uniform >> self.shift).astype(np.intp)
+            magnitude = self.magnitudes_by_bucket[buckets].astype(np.int64)
             marked = np.flatnonzero(magnitude < 0)
             magnitude[marked], rows = self._search_table(uniform[marked])
             rows = marked[rows]

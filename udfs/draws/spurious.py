@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.absent import draw_candidates, rows_of_candidates
+from dphh.udfs.draws.absent import draw_candidate_indices, rows_of_candidates
 from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import lists_of
@@ -34,12 +34,17 @@ class ValidGrams(Protocol):
 
 
 def spurious_of_level(
-    randomness: Randomness, kept: Any, valid: ValidGrams, sigma: int, threshold: int, purpose: str
+    randomness: Randomness,
+    kept_count: Any,
+    valid: ValidGrams,
+    sigma: int,
+    threshold: int,
+    purpose: str,
 ) -> pa.Array:
     """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: draws how many
     valid grams noise lifts to the threshold, of all but the `kept` ones that some user keeps; their
     noised weights; and candidate keys for them. Gives rows (position, key, noisy)."""
-    absent = len(valid) - kept[0].as_py()
+    absent = len(valid) - kept_count[0].as_py()
     tail = rounded_gaussian(sigma).tail(threshold)
     number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
     name = f"{purpose}/spurious scores"
@@ -47,5 +52,5 @@ def spurious_of_level(
     keys = noisy
     if number:
         name = f"{purpose}/spurious keys"
-        keys = valid.keys(draw_candidates(randomness, len(valid), absent, number, name))
+        keys = valid.keys(draw_candidate_indices(randomness, len(valid), absent, number, name))
     return lists_of(np.array([len(keys)]), rows_of_candidates(keys, noisy=noisy))

@@ -101,7 +101,7 @@ def reports_of_rows(
     key: Any,
     value: Any,
     domain: int,
-    size: int,
+    report_size: int,
     numerator: Decimal,
     purpose: str,
 ) -> pa.Array:
@@ -109,7 +109,7 @@ def reports_of_rows(
     of values in ascending order."""
     if value.null_count:
         raise UsageError("a value to report must not be NULL; give 'nothing' a value of its own")
-    mechanism = SubsetSelection(domain, size, int(numerator))
+    mechanism = SubsetSelection(domain, report_size, int(numerator))
     named = keys_if_needed(key, randomness, purpose)
     drawn = draw_subsets(randomness, value.to_numpy(), mechanism, purpose, named)
     return lists_of(np.full(len(drawn), mechanism.size), drawn.ravel())

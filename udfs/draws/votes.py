@@ -41,73 +41,71 @@ def enough_users_to_pass(numerator: int, theta: int) -> int:
     p = numerator / 2.0**64
     a = theta - 1
 
-    def log_of_bound(k: int) -> float:
+    def log_failure_bound(k: int) -> float:
         mu = k * p
         if mu <= a:
             return 0.0
         return -mu + a + (a * log(mu / a) if a else 0.0)
 
     high = max(2 * theta, 2)
-    while log_of_bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
+    while log_failure_bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle) if log_of_bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0 else (middle, high)
-        )
+        is_enough = log_failure_bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0
+        low, high = (low, middle) if is_enough else (middle, high)
     return high
 
 
 def draw_votes(
     randomness: Randomness,
-    users: Integers,
+    group_sizes: Integers,
     numerator: int,
     theta: int,
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """The votes of each group, whose numbers of users are `users`: without coins if theta votes are
-    impossible or sure."""
+    """The votes of each group of so many users: without coins if theta votes are impossible or
+    sure."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
-    votes = np.zeros(len(users), dtype=np.int64)
-    sure = users >= min(enough_users_to_pass(numerator, theta), 1 << 62)
+    votes = np.zeros(len(group_sizes), dtype=np.int64)
+    sure = group_sizes >= min(enough_users_to_pass(numerator, theta), 1 << 62)
     votes[sure] = theta
-    open_ones = np.flatnonzero(~sure & (users >= theta))
+    open_ones = np.flatnonzero(~sure & (group_sizes >= theta))
     named = None if keys is None else keys.take(pa.array(open_ones))
-    votes[open_ones] = toss_coins(randomness, users[open_ones], numerator, purpose, named)
+    votes[open_ones] = count_heads(randomness, group_sizes[open_ones], numerator, purpose, named)
     return votes
 
 
-def toss_coins(
+def count_heads(
     randomness: Randomness,
-    users: Integers,
+    group_sizes: Integers,
     numerator: int,
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many users of each group toss heads, with one coin for each user; `users` says how many
-    users each group has."""
-    heads = np.zeros(len(users), dtype=np.int64)
+    """How many users of each group toss heads, with one coin for each user."""
+    heads = np.zeros(len(group_sizes), dtype=np.int64)
     heads_below = np.uint64(numerator)
-    large = users > _COINS_AT_ONCE
+    large = group_sizes > _COINS_AT_ONCE
     for group in np.flatnonzero(large).tolist():
-        for first in range(0, int(users[group]), _COINS_AT_ONCE):
-            count = min(_COINS_AT_ONCE, int(users[group]) - first)
+        for first in range(0, int(group_sizes[group]), _COINS_AT_ONCE):
+            count = min(_COINS_AT_ONCE, int(group_sizes[group]) - first)
             named = None if keys is None else numbered_keys(keys, [group], [count], first)
             heads[group] += np.count_nonzero(
                 randomness.random_words(count, purpose, named) < heads_below
             )
-    small = np.flatnonzero(~large & (users > 0))
-    ends = np.cumsum(users[small])
+    small = np.flatnonzero(~large & (group_sizes > 0))
+    ends = np.cumsum(group_sizes[small])
     start = 0
     while start < len(small):
         # As many groups as have _COINS_AT_ONCE users together.
         before = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, before + _COINS_AT_ONCE, side="right"))
         groups = small[start:stop]
-        sizes = users[groups]
+        sizes = group_sizes[groups]
         named = None if keys is None else numbered_keys(keys, groups, sizes)
         coins = randomness.random_words(int(sizes.sum()), purpose, named) < heads_below
         firsts = np.cumsum(sizes) - sizes

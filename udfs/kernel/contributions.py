@@ -81,14 +81,14 @@ class EqualWeights:
     keeps_zeros: bool = False
 
     def __call__(self, held: HeldKeys) -> Integers:
-        by_count = _weights_by_count(self.grid_bits, self.max_items)
+        by_count = _weights_by_key_count(self.grid_bits, self.max_items)
         weight = by_count.take(held.key_counts, mode="clip").take(held.owner)
         weight[dropped_pairs(held, self.max_items, self.salt, self.hash_keys)] = 0
         return weight
 
 
 @lru_cache(maxsize=64)
-def _weights_by_count(grid_bits: int, max_items: int) -> Integers:
+def _weights_by_key_count(grid_bits: int, max_items: int) -> Integers:
     """The weights of a user's keys if the user holds 0, 1, ..., max_items keys."""
     return np.array([0, *weights(grid_bits, max_items)], dtype=np.int64)
 
@@ -226,7 +226,7 @@ def are_kept(
     All owners are over-full. `key_counts` has 0 for other users.
     """
     in_order = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
-    some, found = _with_small_priorities(owner, priorities, key_counts, max_items)
+    some, found = _keys_of_small_priorities(owner, priorities, key_counts, max_items)
     sought = np.sort(in_order.take(some))
     start = np.cumsum(found) - found
     cuts = sought.take(start + max_items, mode="clip")
@@ -234,7 +234,7 @@ def are_kept(
     return kept
 
 
-def _with_small_priorities(
+def _keys_of_small_priorities(
     owner: Integers, priorities: Hashes, key_counts: Integers, max_items: int
 ) -> tuple[Integers, Integers]:
     """Indices of keys, among which are those of each user's max_items + 1 smallest priorities; and

@@ -112,7 +112,7 @@ class Gathering:
             assert self._tokens is not None
             is_long = one_array(long_texts).is_valid()
             rows = pa.table([users, long_texts, groups], ["user", "text", "group_name"])
-            for some in slices_of_bytes(rows.filter(is_long)):
+            for some in slices_by_bytes(rows.filter(is_long)):
                 user, text, group = map(one_array, some.columns)
                 self._read_and_store([(user, self._tokens(text), group)])
             # `filter` copies: columns that wait as they came would keep the long texts in memory.
@@ -225,14 +225,14 @@ class Gathering:
         return user_hashes
 
 
-def slices_of_bytes(rows: pa.Table) -> Iterator[pa.Table]:
+def slices_by_bytes(rows: pa.Table) -> Iterator[pa.Table]:
     """The rows in slices of at most twice BATCH_BYTES, or of one row that has more."""
     if rows.nbytes <= 2 * BATCH_BYTES or rows.num_rows < 2:
         yield rows
         return
     half = rows.num_rows // 2
-    yield from slices_of_bytes(rows.slice(0, half))
-    yield from slices_of_bytes(rows.slice(half))
+    yield from slices_by_bytes(rows.slice(0, half))
+    yield from slices_by_bytes(rows.slice(half))
 
 
 def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:
@@ -250,25 +250,25 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
     )
 
 
-def texts_by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Sorts texts by user: `users` has the number of each text's user, and is overwritten. Yields
+def texts_by_user(users_of_texts: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Sorts texts by user: the number of each text's user is given, and is overwritten. Yields
     users in ascending order and the indices of their texts, TEXTS_AT_ONCE texts or so at a time; no
     user is divided.
 
     If both fit into one integer, user and text are sorted together, which takes a tenth of the
     time; in place, since allocating memory costs more than the sort.
     """
-    if not len(users):
+    if not len(users_of_texts):
         return
-    least, most = int(users.min()), int(users.max())
-    bits = np.uint64((len(users) - 1).bit_length())
+    least, most = int(users_of_texts.min()), int(users_of_texts.max())
+    bits = np.uint64((len(users_of_texts) - 1).bit_length())
     if (most - least).bit_length() + int(bits) > 64:
-        order = np.argsort(users, kind="stable")
-        for some in _slices_of_users(in_order := users.take(order), 0):
+        order = np.argsort(users_of_texts, kind="stable")
+        for some in _slices_of_users(in_order := users_of_texts.take(order), 0):
             yield in_order[some], order[some]
         return
-    users -= least
-    pairs = users.view(np.uint64)
+    users_of_texts -= least
+    pairs = users_of_texts.view(np.uint64)
     pairs <<= bits
     for start in range(0, len(pairs), TEXTS_AT_ONCE):
         piece = pairs[start : start + TEXTS_AT_ONCE]

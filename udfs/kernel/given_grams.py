@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import lengths_of
 from dphh.udfs.kernel.positions import KeyIndex, positions_of_texts
+from dphh.udfs.text.hashes import Integers
 
-Integers = NDArray[np.int64]
 #: The token that stands for a text's end, where the end counts as a token. No other is empty.
 END_OF_TEXT = ""
 #: A step is a prefix and its next token. If at most so many steps are possible at one length, a
@@ -45,7 +45,7 @@ class _PrefixesOfLength:
             self._by_step = np.full(possible_steps, -1, dtype=np.int32)
             self._by_step[steps] = np.arange(len(steps))
 
-    def after_steps(self, steps: Integers) -> NDArray[np.int32]:
+    def prefixes_after(self, steps: Integers) -> NDArray[np.int32]:
         """The number of the prefix that each step reaches, or -1."""
         return self._steps.indices(steps) if self._by_step is None else self._by_step[steps]
 
@@ -114,19 +114,19 @@ class GivenGrams:
         return lengths, np.where(positions == unknown, -1, positions)
 
     def _matches_by_length(
-        self, words: Integers, lengths: Integers
+        self, word_numbers: Integers, lengths: Integers
     ) -> Iterator[tuple[Integers, Integers]]:
         """Where a sequence begins in the texts, and its number: by length, for all of one length.
-        `words` are the numbers at all positions, `lengths` how many positions each text has."""
-        at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(words >= 0)
+        `lengths` says how many positions each text has."""
+        at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(word_numbers >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)
         for ahead, prefixes in enumerate(self._by_length):
-            reach = np.searchsorted(at, len(words) - ahead)
+            reach = np.searchsorted(at, len(word_numbers) - ahead)
             at, nodes = at[:reach], nodes[:reach]
-            next_words = words[at + ahead]
+            next_words = word_numbers[at + ahead]
             on = np.flatnonzero(next_words >= 0)
             at, steps = at[on], (nodes * len(self._words) + next_words)[on]
-            reached = prefixes.after_steps(steps)
+            reached = prefixes.prefixes_after(steps)
             on = np.flatnonzero(reached >= 0)
             at, nodes = at[on], reached[on].astype(np.int64)
             sequences = prefixes.sequences[nodes]

@@ -33,7 +33,7 @@ def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
-def sums_by_length(lengths: Any, values: Any) -> Integers:
+def sums_of_runs(lengths: Any, values: Any) -> Integers:
     """Divides `values` into runs of these lengths: the sum of each run."""
     before = np.append(0, np.cumsum(values))
     return np.diff(before.take(np.cumsum(lengths)), prepend=0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.udfs.kernel.lists import sums_by_length
+from dphh.udfs.kernel.lists import sums_of_runs
 from dphh.udfs.text.hashes import Integers, unmixed_hashes
 
 #: How many positions are processed at a time: they stay in the processor's cache.
@@ -32,7 +32,7 @@ def positions_of_texts(
     """
     there = ids >= 0
     if not there.all():
-        lengths, ids = sums_by_length(lengths, there), ids[there]
+        lengths, ids = sums_of_runs(lengths, there), ids[there]
     if not marks_ends:
         return lengths, ids
     positions = np.full(len(ids) + len(lengths), -1, dtype=ids.dtype)
@@ -100,7 +100,7 @@ def pairs_of_neighbours(lengths: Integers, grams: Any) -> tuple[Integers, Intege
         done += len(kept)
     if keep[-1:].any():
         keys[-1] = -1  # no position follows the last one
-    return sums_by_length(lengths, keep).astype(lengths.dtype), keys
+    return sums_of_runs(lengths, keep).astype(lengths.dtype), keys
 
 
 class KeyIndex:

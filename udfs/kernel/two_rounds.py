@@ -23,7 +23,7 @@ from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.text.hashes import Integers
 
 #: Each weight g of round 2 must be below this. Those of plans are below 3,500.
-G_BELOW = 1 << 12
+ROUND_2_WEIGHTS_BELOW = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Round2Weights:
 
     def __post_init__(self) -> None:
         # Squares of larger weights would overflow, with a million grams from 2^23 on.
-        if self.g_by_gram[1].max(initial=0) >= G_BELOW:
-            raise ValueError(f"no plan has weights of {G_BELOW:,} or more in round 2")
+        if self.g_by_gram[1].max(initial=0) >= ROUND_2_WEIGHTS_BELOW:
+            raise ValueError(f"no plan has weights of {ROUND_2_WEIGHTS_BELOW:,} or more in round 2")
 
     def __call__(self, held: HeldKeys) -> Integers:
         first = first_occurrences(held.keys)  # the pairs of a gram stand side by side

@@ -33,7 +33,7 @@ from dphh.udfs.kernel.lists import (
     lengths_of,
     lists_of,
     one_array,
-    sums_by_length,
+    sums_of_runs,
     values_of,
 )
 from dphh.udfs.kernel.positions import (
@@ -133,7 +133,7 @@ def keys_of_counted_words(
     return lists_of(lengths_of(lists), keys)
 
 
-def unreleased(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
+def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
     """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
     an earlier round released."""
     lists = one_array(ids)
@@ -144,14 +144,16 @@ def unreleased(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None
     return lists_of(lengths_of(lists), left)
 
 
-def numbers_of_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32]) -> pa.Array:
+def numbers_of_released_words(
+    ids: Any, words: WordsWithIds, released: NDArray[np.int32]
+) -> pa.Array:
     """`dphh_numbers_of_words(ids, words, released)`: at each position the number of the word among
     the released ones, or -1."""
     lists = one_array(ids)
     return lists_of(lengths_of(lists), look_up_ids(released, values_of(lists)))
 
 
-def numbers_of_grams(keys: Any, released: KeyIndex) -> pa.Array:
+def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
     """`dphh_numbers_of_grams(keys, released)`: at each position the number of the gram among the
     released ones, or -1."""
     lists = one_array(keys)
@@ -173,7 +175,7 @@ def pairs_of_rows(lengths: Any, grams: Any, last_words: Any, ahead: int) -> pa.A
     else:
         kept, keys = pairs_of_neighbours(values_of(users), positions)
         counts = lengths_of(users)
-        found = lists_of(counts, kept), lists_of(sums_by_length(counts, kept), keys)
+        found = lists_of(counts, kept), lists_of(sums_of_runs(counts, kept), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 

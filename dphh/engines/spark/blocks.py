@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.udfs.kernel.gathering import Gathering, Users, slices_of_bytes
-from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_by_length
+from dphh.udfs.kernel.gathering import Gathering, Users, slices_by_bytes
+from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of_runs
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
 from dphh.udfs.text.tokens import tokens_of
@@ -36,7 +36,7 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
         words = Vocabulary()
         gathering = Gathering(reading.reader(words))
         for batch in batches:
-            for rows in slices_of_bytes(pa.Table.from_batches([batch])):
+            for rows in slices_by_bytes(pa.Table.from_batches([batch])):
                 content = one_array(rows.column("content"))
                 tokens = tokens_of(content, column, expression)
                 gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
@@ -132,7 +132,7 @@ def values_of_keys(batches: Batches) -> Batches:
             block, places, keys = (asked.column(name) for name in ("block", "places", "keys"))
             found = pc.index_in(keys.flatten(), key)
             there = found.is_valid()
-            counts = sums_by_length(lengths_of(places), there.to_numpy(False))
+            counts = sums_of_runs(lengths_of(places), there.to_numpy(False))
             lists = (places.flatten().filter(there), value.take(found.drop_null()))
             columns = [block, *(lists_of(counts, each) for each in lists)]
             yield pa.RecordBatch.from_arrays(columns, ["block", "places", "values"])
