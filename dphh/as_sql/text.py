@@ -14,7 +14,7 @@ from typing import Any
 from dphh.as_sql.recording import RecordedStep, RecordingHost
 from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import corpus_statements
+from dphh.engines.duckdb.content import view_statements
 from dphh.files.paths import parquet_pattern
 from dphh.price import Price
 from dphh.registry import run_levels
@@ -168,5 +168,5 @@ def corpus_sql(corpus: Corpus | None) -> str:
     ]
     if relation == CORPUS_TABLE_NAME:
         said.append(f"-- {CORPUS_TABLE_NAME} is a table or view with these columns.")
-    statements = corpus_statements(corpus, types, relation)
+    statements = view_statements(corpus, types, relation)
     return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)

@@ -48,7 +48,7 @@ def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limit
 def engine_of(corpus: Corpus) -> str:
     """The name of the engine for a corpus: of the library that its table is from, else DuckDB."""
     home = type(corpus.source).__module__.split(".")[0]
-    home = home.removeprefix("py")  # pyspark -> spark
+    home = home.removeprefix("py")  # Spark's package is pyspark
     return home if home in ENGINES else ENGINES[0]
 
 
@@ -62,8 +62,8 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
     """Before a run pays, refuse a corpus with rows that have NULL in all user columns.
 
     They belong to no user, so either both of two neighbouring corpora have them or neither does.
-    All rows are looked at, whatever `where` says, and nothing else: what a request is answered
-    depends on no user's rows, however many requests are made.
+    All rows are looked at, whatever `where` says, and nothing else is: so no user's rows decide how
+    a request is answered, however many requests are made.
     """
     if corpus.content.null_users == "refuse" and host.has_rows_without_user():
         raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")

@@ -21,8 +21,7 @@ from dphh.rows.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import query_paths
 
-#: Marks that dphh's own SQL and functions put into errors, and the message in place of such an
-#: error.
+#: For each mark that dphh's own SQL and functions put into an error: the message that replaces it.
 MESSAGE_OF_MARK = {
     "dphh: too long": TOKEN_TOO_LONG_MESSAGE,
     "dphh: not UTF-8": NOT_UTF8_MESSAGE,
@@ -68,8 +67,8 @@ class EngineFailures:
                 ) from None
             if os.environ.get(SHOW_ERRORS_VARIABLE) == "1":
                 raise
-            if (told := self._corpus_fault_message(str(problem))) is not None:
-                raise CorpusError(told) from None
+            if (message := self._corpus_fault_message(str(problem))) is not None:
+                raise CorpusError(message) from None
             advice = self.where_to_look(step)
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
@@ -77,15 +76,15 @@ class EngineFailures:
                 f"{SHOW_ERRORS_VARIABLE}=1 it is shown, if you may see the data"
             ) from None
 
-    def _corpus_fault_message(self, said: str) -> str | None:
-        """The message if the error `said` that the corpus is at fault; else None."""
-        for sign, told in MESSAGE_OF_MARK.items():
-            if sign in said:
-                return told
-        if (line := bad_line_message(said)) is not None:
-            return line
-        foreign = self.not_utf8 is not None and self.not_utf8.search(said)
-        return NOT_UTF8_MESSAGE if foreign else None
+    def _corpus_fault_message(self, error_text: str) -> str | None:
+        """The message to show if the engine's error says that the corpus is at fault; else None."""
+        for mark, message in MESSAGE_OF_MARK.items():
+            if mark in error_text:
+                return message
+        if (message_of_line := bad_line_message(error_text)) is not None:
+            return message_of_line
+        is_not_utf8 = self.not_utf8 is not None and self.not_utf8.search(error_text)
+        return NOT_UTF8_MESSAGE if is_not_utf8 else None
 
 
 _DUCKDB_FAILURES = EngineFailures(

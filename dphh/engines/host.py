@@ -84,7 +84,7 @@ class Host(ABC):
 
     @abstractmethod
     def rename_replacing(self, table: str, name: str) -> None:
-        """Rename a table to `name`. A table that has this name is dropped."""
+        """Rename `table` to `name`, and drop the table that had this name before."""
 
     @abstractmethod
     def drop(self, *tables: str) -> None: ...

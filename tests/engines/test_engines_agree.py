@@ -69,7 +69,7 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
     ):  # fmt: skip
         assert getattr(module, name) > size
         monkeypatch.setattr(module, name, size)
-    monkeypatch.setattr(duckdb_rows, "TEXTS_DIVISOR", 2**62)  # all texts go to files
+    monkeypatch.setattr(duckdb_rows, "TEXTS_MEMORY_SHARE", 0)  # all texts go to files
     asked = plan(corpus_of(tmp_path, Random(5).sample(rows, len(rows))))
     for threads in (1, 4):
         release = asked.run(

@@ -19,7 +19,7 @@ from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
 from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.sql import query
 
-ROWS_TABLE = "corpus_rows"
+SOURCE_TABLE_NAME = "corpus_rows"
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
 LONG_TEXT_BYTES = 1 << 13
@@ -47,11 +47,11 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), lambda: None
     else:
-        relation, load = ROWS_TABLE, _register_table(con, corpus)
+        relation, load = SOURCE_TABLE_NAME, _register_table(con, corpus)
     types = _types_of(con, relation, corpus.columns.values())
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
-    statements = corpus_statements(corpus, types, relation)
+    statements = view_statements(corpus, types, relation)
     con.execute(query("text"))
     check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:
@@ -60,17 +60,17 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         con.execute(statement)
     nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
 
-    def find_rows_without_user() -> bool:
+    def any_row_without_user() -> bool:
         if corpus.kind != "path":
             return has_rows_without_user(corpus)
         return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
 
     name = corpus.content.column
     expression = tokens_sql(corpus.content, types[name])
-    return OpenedCorpus(load, find_rows_without_user, (name, expression))
+    return OpenedCorpus(load, any_row_without_user, (name, expression))
 
 
-def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
+def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
     """The SQL that makes the views of rows and tokens from a relation with these column types."""
     kind = types[corpus.content.column]
     content = _content_sql(corpus.content, kind)
@@ -160,7 +160,7 @@ def tokens_sql(content: Content, column_type: str) -> str:
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned_tokens_sql(tokens, content)
-    text = _text_sql(column, column_type, content)
+    text = _text_sql(content, column_type)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
@@ -176,7 +176,9 @@ def tokens_sql(content: Content, column_type: str) -> str:
     return _cleaned_tokens_sql(tokens, content, text)
 
 
-def _text_sql(column: str, column_type: str, content: Content) -> str:
+def _text_sql(content: Content, column_type: str) -> str:
+    """SQL for the content column as one text. A column that has no texts is refused."""
+    column = identifier(content.column)
     if column_type == "VARCHAR":
         return column
     if column_type == "BLOB":
@@ -192,7 +194,7 @@ def _text_sql(column: str, column_type: str, content: Content) -> str:
     )
 
 
-def _cleaned_tokens_sql(tokens: str, content: Content, text: str | None = None) -> str:
+def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = None) -> str:
     if content.strip:
         tokens = f"stripped({tokens}, {literal(content.strip)})"
     if content.keep is not None:
@@ -202,8 +204,8 @@ def _cleaned_tokens_sql(tokens: str, content: Content, text: str | None = None) 
     limiting = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
     limited = f"{limiting[content.too_long]}({tokens}, {content.max_token_length})"
     # No token is longer than its text, so short texts skip the check of each token.
-    if text is not None:
-        is_short = f"strlen({text}) <= {content.max_token_length}"
+    if split_text is not None:
+        is_short = f"strlen({split_text}) <= {content.max_token_length}"
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
     if content.unit is None:
         return limited
@@ -217,10 +219,9 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
         # A column in the files takes precedence over one in the names of partition folders.
         relation = f"{files} false)"
         wanted = corpus.columns.values()
-        if not _types_of(con, relation, corpus.columns.values()).keys() >= {
-            *corpus.columns.values()
-        }:
-            # Folder names are read as text: one user's must not decide the type of all others'.
+        if not _types_of(con, relation, wanted).keys() >= {*wanted}:
+            # Folder names are read as text: the name that is one user's id must not decide the type
+            # of all user ids.
             relation = f"{files} true, hive_types_autocast = false)"
             _types_of(con, relation, wanted)
     except duckdb.Error as problem:
@@ -229,13 +230,13 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
 
 
 def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
-    """Register a table of another library by its schema. What it returns registers the rows, as
-    Arrow, when the run begins."""
-    con.register(ROWS_TABLE, schema_of_table(corpus).empty_table())
+    """Register an empty table with the columns of another library's table. The returned function
+    replaces it by the rows, as Arrow, when the run begins."""
+    con.register(SOURCE_TABLE_NAME, schema_of_table(corpus).empty_table())
 
     def load_rows() -> None:
-        con.unregister(ROWS_TABLE)
-        con.register(ROWS_TABLE, rows_of_table(corpus))
+        con.unregister(SOURCE_TABLE_NAME)
+        con.register(SOURCE_TABLE_NAME, rows_of_table(corpus))
 
     return load_rows
 
@@ -243,13 +244,14 @@ def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 def _types_of(
     con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """The types of these columns; without `columns`, of all, in time quadratic in their number."""
+    """The types of those of the `columns` that exist; without `columns` those of all, in time
+    quadratic in their number."""
     named = ", ".join(literal(column) for column in columns or ())
     some = "*" if columns is None else f"COLUMNS(lambda name: name IN ({named}))"
     query = f"DESCRIBE SELECT {some} FROM {relation}"
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}
     except duckdb.BinderException as problem:
-        if "COLUMNS" not in str(problem):  # many errors have this type, so the message decides
+        if "COLUMNS" not in str(problem):  # its message if none of the columns exists
             raise
-        return {}  # none of the columns exists
+        return {}

@@ -31,10 +31,9 @@ def register(
 ) -> None:
     """Register a function of `udfs/` as `dphh_NAME`. It gets the run's `words` where it takes
     words; queries name an object by its index in `objects`."""
-    takes = [type_name(kind) for kind in function.takes]
-    register_arrow(
-        con, name, _function_of_columns(function, words, objects), takes, type_name(function.gives)
-    )
+    argument_types = [duckdb_type(kind) for kind in function.takes]
+    body = _applied_to_columns(function, words, objects)
+    register_arrow(con, name, body, argument_types, duckdb_type(function.gives))
 
 
 def register_spelled(con: duckdb.DuckDBPyConnection, words: WordsWithIds) -> None:
@@ -47,38 +46,38 @@ def register_spelled(con: duckdb.DuckDBPyConnection, words: WordsWithIds) -> Non
 
 
 def register_arrow(
-    con: duckdb.DuckDBPyConnection, name: str, body: Any, takes: list[Any], gives: str
+    con: duckdb.DuckDBPyConnection, name: str, body: Any, argument_types: Any, result_type: str
 ) -> None:
     """Register a function of Arrow arrays. Without `side_effects`, DuckDB would call it twice for a
     filter on its result, and once for equal rows."""
     con.create_function(
         f"dphh_{name}",
         body,
-        takes,
-        gives,
+        argument_types,
+        result_type,
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
         side_effects=True,
     )
 
 
-def type_name(kind: ArgumentKind) -> str:
+def duckdb_type(kind: ArgumentKind) -> str:
     """DuckDB's name for the type of an argument or of a function's result."""
     if isinstance(kind, Constant):
-        return type_name(kind.kind)
+        return duckdb_type(kind.kind)
     if isinstance(kind, str):
         return {LOOKUP: "INTEGER", ROW_WORDS: "VARCHAR[]"}[kind]
     if pa.types.is_list(kind):
-        return f"{type_name(kind.value_type)}[]"
+        return f"{duckdb_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{field.name} {type_name(field.type)}' for field in kind)})"
+        return f"STRUCT({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in kind)})"
     return _TYPE_NAMES[kind]
 
 
-def _function_of_columns(
+def _applied_to_columns(
     function: Function, words: WordsWithIds, objects: list[Any]
 ) -> Callable[..., pa.Array]:
-    def argument(kind: ArgumentKind, column: Any) -> Any:
+    def argument_from_column(kind: ArgumentKind, column: Any) -> Any:
         if kind == ROW_WORDS:
             return words
         if kind == LOOKUP:
@@ -89,7 +88,7 @@ def _function_of_columns(
     def apply_to_columns(*columns: Any) -> pa.Array:
         if not len(columns[0]):
             return pa.array([], function.gives)
-        return function.body(*map(argument, function.takes, columns))
+        return function.body(*map(argument_from_column, function.takes, columns))
 
     apply_to_columns.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]

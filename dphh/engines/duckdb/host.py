@@ -74,38 +74,30 @@ class DuckDBHost(OneProcessHost):
             return rows
 
     def _execute(self, text: str, parameters: dict[str, Any]) -> None:
-        """Execute the statements of a step, each with the parameters that it names."""
-        values = self._values(parameters)
+        """Execute the statements of a step, each with the parameters that it names. An object is
+        put into `_objects`, and the statement gets its index."""
+        brought = {name: Lookup(value) for name, (_, value) in self._brought.items()}
+        values = {**brought, "words_of_corpus": len(self.words), **parameters}
+        for name, value in values.items():
+            if isinstance(value, Lookup):
+                values[name] = None if value.value is None else len(self._objects)
+                self._objects.append(self.value_of_lookup(value))
         for statement in self.con.extract_statements(text):
             named = {name: values[name] for name in statement.named_parameters}
             self.memory.update_limit()
             self.con.execute(statement, named or None)
         self._objects.clear()
 
-    def _values(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """A step's parameters as DuckDB takes them: in place of an object, its index."""
-        brought = {name: Lookup(value) for name, (_, value) in self._brought.items()}
-        parameters = {"words_of_corpus": len(self.words), **parameters}
-        return {
-            name: self._index_of(value) if isinstance(value, Lookup) else value
-            for name, value in {**brought, **parameters}.items()
-        }
-
-    def _index_of(self, parameter: Lookup) -> int | None:
-        if parameter.value is None:
-            return None
-        self._objects.append(self.value_of_lookup(parameter))
-        return len(self._objects) - 1
-
     @contextmanager
     def _run_in_parallel(self) -> Iterator[None]:
-        """Run steps over rows of whole users in parallel: DuckDB gives each thread 122,880 rows of
-        a table, so often one thread gets all. This pragma, made for tests, makes it 2,048."""
+        """While this context lasts, DuckDB gives each thread 2,048 rows of a table at a time, by a
+        pragma made for tests. By default it gives 122,880: often one thread gets all whole users.
+        """
         self.con.execute("PRAGMA verify_parallelism")
         try:
             yield
         finally:
-            # Keep the step's own error: a fatal one makes the connection unusable.
+            # After a fatal error of the step this fails too. The step's error is the one to raise.
             with suppress(duckdb.Error):
                 self.con.execute("PRAGMA disable_verify_parallelism")
 

@@ -31,13 +31,12 @@ from dphh.udfs.kernel.words import values_by_key
 from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Texts that were read may use at most the memory limit divided by this.
-TEXTS_DIVISOR = 16
-#: The memory limit divided by this is reserved for arrays of the functions that a step calls.
-CALLS_DIVISOR = 4
-#: DuckDB gets at least the memory limit divided by this, whatever the rest of the process uses.
-LEAST_DIVISOR = 4
-_SIZE_WITH_UNIT = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
+#: Shares of the memory limit: the most that texts use while users are gathered, what is reserved
+#: for arrays of the functions that a step calls, and the least that DuckDB gets.
+TEXTS_MEMORY_SHARE = 1 / 16
+CALLS_MEMORY_SHARE = 1 / 4
+LEAST_DUCKDB_SHARE = 1 / 4
+_MEMORY_SIZE_PATTERN = re.compile(r"([\d.]+) (bytes|[KMGT]iB)")
 _BYTES_OF_UNIT = {
     unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
 }
@@ -60,11 +59,13 @@ class Rows:
         #: Whether the rows can be read only once, as a relation's stream can.
         self._read_once = corpus.kind == "table"
         self._is_loaded = False
+        #: Private rows that do not fit into memory go to this folder, which one login can read.
         self._spill = PrivateFolder()
+        given = {"memory_limit": limits.memory, "threads": limits.threads}
+        config: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
+        config["temp_directory"] = self._spill.path
         try:
-            self.con = duckdb.connect(
-                ":memory:", config=_config_of_limits(limits, self._spill.path)
-            )
+            self.con = duckdb.connect(":memory:", config=config)
             self.memory = MemoryLimit(self.con, limits.memory is not None)
             hide_progress_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
@@ -74,7 +75,7 @@ class Rows:
             self._opened = _open_hiding_errors(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
-            raise UsageError(_explain_bad_limit(problem, limits)) from None
+            raise UsageError(_opening_error_message(problem, limits)) from None
         except BaseException:
             self._spill.close()
             raise
@@ -103,7 +104,9 @@ class Rows:
         into memory meanwhile are written to files."""
         self.load()
         limit = self.memory.limit
-        spilled = None if limit is None else SpilledTexts(self._spill.path, limit // TEXTS_DIVISOR)
+        spilled = None
+        if limit is not None:
+            spilled = SpilledTexts(self._spill.path, int(limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens
         tokens = partial(tokens_of, column=column, expression=expression)
         gathering = Gathering(reading.reader(words), spilled, tokens)
@@ -116,13 +119,13 @@ class Rows:
                     self.con.execute(query("gather_texts"))
                     gathering.finish_adding()
             finally:
-                with suppress(duckdb.Error):  # keep the step's own error, if there is one
+                with suppress(duckdb.Error):  # the step's own error is the one to raise
                     self.con.remove_function("dphh_gathered")
                     self.con.execute("DROP TABLE IF EXISTS handed")
         if gathering.holds_null_users:
             raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
-        return _rows_of(gathering)
+        return _gathered_rows(gathering)
 
 
 class OneProcessHost(Host):
@@ -163,7 +166,7 @@ class OneProcessHost(Host):
         }
 
 
-def _rows_of(gathering: Gathering) -> Iterator[pa.Table]:
+def _gathered_rows(gathering: Gathering) -> Iterator[pa.Table]:
     with _explain_what_ran_out(gathering):
         yield from gathering.rows()
 
@@ -179,7 +182,7 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
             raise
         why = gathering.disk_error.strerror
         raise EngineOutOfMemory(DISK_ERROR_MESSAGE.format(why=why)) from None
-    except MemoryError:  # NumPy's message has the size of an array, which is private
+    except MemoryError:  # its message from NumPy has the size of an array, which is private
         raise EngineOutOfMemory(NO_MEMORY_MESSAGE) from None
 
 
@@ -193,15 +196,7 @@ def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opene
         ) from None
 
 
-def _config_of_limits(limits: Limits, spill: str) -> dict[str, Any]:
-    # Private rows spill to this folder, which belongs to the run, is readable by one login only,
-    # and is removed when the run ends.
-    given = {"memory_limit": limits.memory, "threads": limits.threads}
-    limited = {each: limit for each, limit in given.items() if limit is not None}
-    return {"temp_directory": spill, **limited}
-
-
-def _explain_bad_limit(problem: duckdb.Error, limits: Limits) -> str:
+def _opening_error_message(problem: duckdb.Error, limits: Limits) -> str:
     # DuckDB's message names the wrong setting. The type of the error is the same for all settings.
     if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
         return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
@@ -220,26 +215,27 @@ class MemoryLimit:
         self._con = con
         self.is_from_caller = is_from_caller
         ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
-        found = _SIZE_WITH_UNIT.fullmatch(written)
+        found = _MEMORY_SIZE_PATTERN.fullmatch(written)
         self.limit = int(float(found[1]) * _BYTES_OF_UNIT[found[2]]) if found else None
-        self._share = self.limit or 0
+        self._duckdb_limit = self.limit or 0
 
     def update_limit(self) -> None:
         if not self.is_from_caller:
             return
-        beside = self._memory_outside_duckdb()
-        if self.limit is None or beside is None:
+        outside = self._memory_outside_duckdb()
+        if self.limit is None or outside is None:
             return
-        share = max(self.limit - self.limit // CALLS_DIVISOR - beside, self.limit // LEAST_DIVISOR)
+        left = self.limit - int(self.limit * CALLS_MEMORY_SHARE) - outside
+        duckdb_limit = max(left, int(self.limit * LEAST_DUCKDB_SHARE))
         try:
-            self._set_memory_limit(share)
-        except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once
-            self._set_memory_limit(self._share)
+            self._set_duckdb_limit(duckdb_limit)
+        except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once to obey it
+            self._set_duckdb_limit(self._duckdb_limit)
         else:
-            self._share = share
+            self._duckdb_limit = duckdb_limit
 
-    def _set_memory_limit(self, share: int) -> None:
-        self._con.execute(f"SET memory_limit = '{share} bytes'")
+    def _set_duckdb_limit(self, limit_in_bytes: int) -> None:
+        self._con.execute(f"SET memory_limit = '{limit_in_bytes} bytes'")
 
     def _memory_outside_duckdb(self) -> int | None:
         """The process's memory that DuckDB does not count; None on systems other than Linux."""

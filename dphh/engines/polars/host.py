@@ -44,8 +44,6 @@ hide_polars_errors = EngineFailures(
     where_to_look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
     not_utf8=re.compile("utf-?8", re.IGNORECASE),
 )
-#: The query for a step that reads rows: empty tokens are left out.
-_TOKENS_OF_ROWS = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
 
 
 class PolarsHost(OneProcessHost):
@@ -65,25 +63,25 @@ class PolarsHost(OneProcessHost):
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
 
     def run(self, step: str, **parameters: Any) -> None:
-        for table, rows in self._step(step, parameters).items():
+        for table, rows in self._result_of_step(step, parameters).items():
             self.tables[table] = self.collect(step, rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
-        return self.collect(step, self._step(step, parameters)).to_arrow()
+        return self.collect(step, self._result_of_step(step, parameters)).to_arrow()
 
-    def _step(self, name: str, parameters: dict[str, Any]) -> Any:
-        step = STEPS[name]
-        reads = signature(step).parameters
-        known = {each: value for each, (_, value) in self._brought.items() if each in reads}
-        for each, value in parameters.items():
-            known[each] = self.value_of_lookup(value) if isinstance(value, Lookup) else value
-        return step(self, **known)
+    def _result_of_step(self, step: str, parameters: dict[str, Any]) -> Any:
+        function = STEPS[step]
+        takes = signature(function).parameters
+        arguments = {name: value for name, (_, value) in self._brought.items() if name in takes}
+        for name, value in parameters.items():
+            arguments[name] = self.value_of_lookup(value) if isinstance(value, Lookup) else value
+        return function(self, **arguments)
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
             with hide_duckdb_errors(name):
-                rows = self.rows.con.sql(_TOKENS_OF_ROWS).to_arrow_table()
-            return pl.DataFrame(rows).lazy()
+                query = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
+                return pl.DataFrame(self.rows.con.sql(query).to_arrow_table()).lazy()
         return self.tables[name].lazy()
 
     def collect(self, step: str, rows: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
@@ -107,25 +105,23 @@ class PolarsHost(OneProcessHost):
         names of columns, and values where the function takes one value for all rows."""
         function = self.functions[name]
         given = iter(arguments)
-        known: list[Any] = [
-            self.words if kind == ROW_WORDS else next(given) for kind in function.takes
-        ]
-        is_one = [
-            kind in (ROW_WORDS, LOOKUP) or isinstance(kind, Constant) for kind in function.takes
-        ]
-        each = list(zip(known, is_one, strict=True))
+        #: For each argument of the function: whether it is a column, and its name or the value.
+        taken: list[tuple[bool, Any]] = []
+        for kind in function.takes:
+            is_column = not (kind in (ROW_WORDS, LOOKUP) or isinstance(kind, Constant))
+            taken.append((is_column, self.words if kind == ROW_WORDS else next(given)))
+        names = dict.fromkeys(value for is_column, value in taken if is_column)
         gives: Any = pl.Series(pa.array([], function.gives)).dtype
-        newest = pl.CompatLevel.newest()
 
-        def of_rows(rows: pl.Series) -> pl.Series:
-            found = function.body(
-                *(value if one else rows.struct.field(value).to_arrow(compat_level=newest)
-                  for value, one in each)
-            )  # fmt: skip
-            return pl.Series(found, dtype=gives)
+        def apply_to_rows(rows: pl.Series) -> pl.Series:
+            columns = {
+                name: rows.struct.field(name).to_arrow(compat_level=pl.CompatLevel.newest())
+                for name in names
+            }
+            values = (columns[value] if is_column else value for is_column, value in taken)
+            return pl.Series(function.body(*values), dtype=gives)
 
-        columns = dict.fromkeys(value for value, one in each if not one)
-        return pl.struct(*columns).map_batches(of_rows, return_dtype=gives, is_elementwise=True)
+        return pl.struct(*names).map_batches(apply_to_rows, return_dtype=gives, is_elementwise=True)
 
     def noised(
         self, sums: pl.DataFrame, sigma: int, purpose: str, names: pl.Series | None = None
@@ -143,11 +139,11 @@ class PolarsHost(OneProcessHost):
     def spelled(self, keys: pl.Series) -> pl.Series:
         return pl.Series(self.words.spellings(keys.to_arrow()), dtype=pl.String)
 
-    def draw_names(self, users: pl.Series, purpose: str) -> Any:
+    def names_for_draws(self, user_ids: pl.Series, purpose: str) -> Any:
         """The user ids, if a test's random numbers depend on them; else None."""
         if not needs_keys(self.randomness, purpose):
             return None
-        return users.to_arrow().cast(pa.string())
+        return user_ids.to_arrow().cast(pa.string())
 
 
 def _refuse_limits(limits: Limits) -> None:

@@ -59,7 +59,7 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
     one_row_a_user = host.table("local_words").select("user_id").unique()
     users = host.collect("ldp_seats", one_row_a_user)
     made_up = max(seats - users.height, 0)
-    names = host.draw_names(users["user_id"], purpose)
+    names = host.names_for_draws(users["user_id"], purpose)
     if names is not None:
         named = [f"{SEPARATOR}{number}" for number in range(made_up)]
         names = pa.concat_arrays([names, pa.array(named, pa.string())])

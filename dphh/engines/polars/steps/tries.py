@@ -47,7 +47,7 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
-    names = host.draw_names(users["user_id"], purpose)
+    names = host.names_for_draws(users["user_id"], purpose)
     words = pl.Series(host.randomness.random_words(users.height, purpose, names), dtype=pl.UInt64)
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
@@ -138,7 +138,7 @@ def trie_batch_level(
     random number; the `drawn_users` with the lowest numbers are the drawn ones."""
     one_sequence_each = host.tables["one_sequence_each"]
     idle = users - one_sequence_each.height
-    names = host.draw_names(one_sequence_each["user_id"], purpose)
+    names = host.names_for_draws(one_sequence_each["user_id"], purpose)
     if names is not None:
         without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
         names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])
