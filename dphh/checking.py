@@ -174,10 +174,10 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
     for account in accounts:
-        if account.user != corpus.user:
+        if account.corpus.user != corpus.user:
             yield Finding(
                 "ledger", "stops", f"the account {account.name!r} protects "
-                f"{unit_and_columns(account.user)}",
+                f"{unit_and_columns(account.corpus.user)}",
                 f"A run that counts them by {unit_and_columns(corpus.user)} is refused.",
             )  # fmt: skip
         elif account.left.epsilon <= 0:

@@ -25,7 +25,7 @@ from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, Us
 from dphh.files.stopping import received_signal
 from dphh.journal import once_for_run
 from dphh.ledger import Booked, Ledger, Request
-from dphh.ledger.entries import Setting, checked_name, recorded_parameters
+from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import STORED_HASH_DIGITS, files_state
 from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
@@ -165,7 +165,7 @@ def _check_arguments(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     if run_id is not None:
-        checked_name("run_id", run_id, 200)
+        check_name("run_id", run_id, 200)
     if again and run_id is not None:
         raise UsageError("again: makes a run with a new id; leave out either again or run_id")
     if threads is not None:

@@ -88,7 +88,7 @@ def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
     rows = []
     for each in accounts:
         groups = json.dumps(each.groups) if each.groups else None
-        rows.append((each.name, ", ".join(each.user), each.corpus.content.column, groups))
+        rows.append((each.name, ", ".join(each.corpus.user), each.corpus.content.column, groups))
     return _table(rows, CORPORA_SCHEMA)
 
 

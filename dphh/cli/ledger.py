@@ -249,7 +249,8 @@ def statement_of(book: Ledger, account: str) -> str:
     lines = [
         f"# Statement of the account {found.name}",
         f"By dphh {version('dphh')}, from the ledger {book.path}.",
-        f"Data: {label_of(found.corpus)}; what is protected: {unit_and_columns(found.user)}.",
+        f"Data: {label_of(found.corpus)}; "
+        f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
         *(_statement_line_on_run(book, run) for run in runs),

@@ -36,7 +36,7 @@ class PrivateFolder:
         unnamed = Path(self.path, f"{_LOCK_FILE}-new")
         self._lock = _take_lock(unnamed, os.O_CREAT)
         if self._lock is None:
-            unnamed.unlink()  # a file system without locks: only this process removes it
+            unnamed.unlink()  # a file system without locks: only this process removes the folder
         else:
             unnamed.rename(Path(self.path, _LOCK_FILE))
         _open_folders[self.path] = self

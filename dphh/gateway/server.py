@@ -57,11 +57,6 @@ _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
 PRICING_SECONDS = 30.0
 #: A client whose request is refused for now is told to repeat it after so many seconds.
 RETRY_SECONDS = 10
-_TOO_SLOW_REFUSAL = (
-    "Pricing took too long, or its process ended. Ask again; if that is no help, give smaller "
-    "options. Nothing was spent"
-)
-_RUN_CUT_SHORT_REFUSAL = "The run was cut short. Ask again: it goes on, at no further price"
 
 _MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
@@ -211,10 +206,14 @@ class Gateway:
         async with self._turns[order.analyst, pays]:
             answer = await self._planner.answer(order, PRICING_SECONDS)
             if answer is None:
-                return Answer(refused=_TOO_SLOW_REFUSAL, status=503)
+                slow = (
+                    "Pricing took too long, or its process ended. Ask again; if that is no help, "
+                )
+                return Answer(refused=f"{slow}give smaller options. Nothing was spent", status=503)
             if pays and answer.refused is None:
                 answer = await self._runner.answer(order)
-            return answer or Answer(refused=_RUN_CUT_SHORT_REFUSAL, status=503)
+            cut_short = "The run was cut short. Ask again: it goes on, at no further price"
+            return answer or Answer(refused=cut_short, status=503)
 
 
 def _log(answer: Answer, requested: str, analyst: str | None) -> None:

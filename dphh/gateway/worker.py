@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, run_options: Mapping[str, Any] | None) -> None:
         self._run_options = run_options
-        self._thread = ThreadPoolExecutor(1)  # sends orders, and waits for answers
+        self._thread = ThreadPoolExecutor(1)  # waits for the answers of the process
         self._process: Any = None
         self._pipe: Connection | None = None
         self._closed = False

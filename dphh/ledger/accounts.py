@@ -24,7 +24,7 @@ from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import LedgerError, UsageError
 from dphh.files.paths import local_path_to_write
 from dphh.ledger.budget import Booking, Cap, Rule, checked_budget, checked_cap, default_rule
-from dphh.ledger.entries import Change, canonical_json, checked_name
+from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
@@ -129,7 +129,7 @@ class Accounts:
         values = checked_groups(column, groups) if groups else ()
         with writing(self.path) as con:
             found = account_named(con, account)
-            if values and column in found.user:
+            if values and column in found.corpus.user:
                 raise UsageError(
                     f"by: {column!r} identifies the users of {account!r}, so each user would be a "
                     "group: name another column. Nothing was declared"
@@ -188,7 +188,7 @@ class Accounts:
     def set_share(self, account: str, analyst: str, epsilon: float, delta: float) -> None:
         """Give an analyst a share of an account, or change it. One below what was spent refuses all
         further runs of the analyst."""
-        checked_name("analyst", analyst, 100)
+        check_name("analyst", analyst, 100)
         budget = checked_budget(epsilon, delta)
         with writing(self.path) as con:
             whole = account_named(con, account)
@@ -221,7 +221,7 @@ class Accounts:
 
     def give_token(self, analyst: str) -> str:
         """A new token for an analyst, in place of an earlier one. Only its hash is stored."""
-        checked_name("analyst", analyst, 100)
+        check_name("analyst", analyst, 100)
         token = secrets.token_urlsafe(32)
         with writing(self.path) as con:
             before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
@@ -358,8 +358,8 @@ def _cap_in_words(cap: Cap) -> str:
 def _check_account_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
         raise UsageError(
-            f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
-            "glob would be taken for a file."
+            f"account: found the name {name!r}; give letters, digits, '_', '-' and '.' alone, and "
+            "not the name of a Parquet file: commands take other texts for paths"
         )
 
 

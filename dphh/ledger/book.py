@@ -32,7 +32,7 @@ from dphh.ledger.accounts import (
     share_of,
     start_of_today,
 )
-from dphh.ledger.budget import number_that_fit, refusal, share_used
+from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     CHANGE_COLUMNS,
     RUN_COLUMNS,
@@ -88,7 +88,7 @@ class Ledger(Accounts):
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
         alone. `again`: book a new run, whatever ran before.
         """
-        places = places_of(request.corpus)  # looked up before the ledger is locked
+        places = places_of(request.corpus)  # links are resolved before the ledger is locked
         with writing(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, files, run_id)
             if found is not None:
@@ -279,8 +279,8 @@ class Ledger(Accounts):
                     "spent. Only the account's owner can give one."
                 )
         for each in [*filter(None, shares), *payers]:
-            same_user = each.user == request.corpus.user
-            if same_user and each.allows(request.price):
+            same_user = each.corpus.user == request.corpus.user
+            if same_user and fits([*each.prices, request.price], each.cap):
                 continue
             if self.analyst is not None and each in payers[1:]:
                 # An analyst must not learn of other accounts, nor what they have spent.
@@ -291,9 +291,9 @@ class Ledger(Accounts):
                 )
             if not same_user:
                 raise BudgetRefused(
-                    f"Refused: {each.label} protects {unit_and_columns(each.user)}, but this run "
-                    f"counts them by user={user_option(request.corpus.user)!r}, which does not "
-                    "protect them. Nothing was spent. Use the account's user columns."
+                    f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
+                    f"this run counts them by user={user_option(request.corpus.user)!r}, which "
+                    "does not protect them. Nothing was spent. Use the account's user columns."
                 )
             raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
 

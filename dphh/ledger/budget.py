@@ -205,7 +205,7 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
 
 
 def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
-    """What was asked, used and left, for a refusal. Slow: it searches for a budget that fits."""
+    """A refusal in words: what is asked, used and left. Slow: it searches for what is left."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)

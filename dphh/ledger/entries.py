@@ -153,11 +153,10 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def checked_name(option: str, name: object, longest: int) -> str:
+def check_name(option: str, name: object, longest: int) -> None:
     """Check that a name is a printable text of 1 to `longest` characters."""
-    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= longest:
-        return name
-    raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= longest:
+        raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
 
 
 RUN_COLUMNS = (

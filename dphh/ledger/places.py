@@ -46,14 +46,14 @@ def places_of(corpus: Corpus) -> frozenset[str]:
     resolve_links = cache(os.path.realpath)
     files = {file for place in corpus.where for file in files_named(place)}
     ways = {way for file in files for way in _paths_to(file, resolve_links)}
-    return frozenset(ways | {_resolved(place) for place in corpus.where})
+    return frozenset(ways | {_with_links_resolved(place) for place in corpus.where})
 
 
 def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     """Whether any of these places is one of the account's files or folders, or lies in one."""
     if account_corpus.kind != "path":
         return False
-    owned = [_resolved(place).split("/") for place in account_corpus.where]
+    owned = [_with_links_resolved(place).split("/") for place in account_corpus.where]
     for own, place in product(owned, places):
         parts = place.split("/")
         # A store is not listed, so the account also holds the addresses above its own.
@@ -106,8 +106,8 @@ def files_state(corpus: Corpus) -> str:
 
 
 def _paths_to(file: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
-    """The path with links resolved in all of it; and, for each folder on it, with links resolved up
-    to there: a link that lies in an account's folder is the account's, wherever it leads."""
+    """The paths of a file: one with all links resolved, and for each folder on the way one with the
+    links resolved up to there. So a link in an account's folder is the account's."""
     yield resolve_links(file)
     parts = file.split("/")
     for end in range(2, len(parts)):
@@ -115,7 +115,7 @@ def _paths_to(file: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
             yield os.path.join(resolve_links("/".join(parts[:end])), *parts[end:])
 
 
-def _resolved(place: str) -> str:
+def _with_links_resolved(place: str) -> str:
     """The path with links resolved up to the first wildcard; an address as it is."""
     if is_remote(place):
         return place.rstrip("/")

@@ -39,9 +39,6 @@ class Account:
     def runs(self) -> int:
         return len(self.prices)
 
-    def allows(self, price: Booking) -> bool:
-        return budget.fits([*self.prices, price], self.cap)
-
     @cached_property
     def spent(self) -> Budget:
         return budget.spent(self.prices, self.cap)
@@ -57,17 +54,13 @@ class Account:
         own = budget.left(self.prices, self.cap)
         if self.whole is None:
             return own
-        # Both at the same delta, so that one more run could have the smaller epsilon of the two.
+        # What the share and the account have left is compared at one delta: one more run may have
+        # the smaller epsilon.
         of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
         if of_all.epsilon == 0:
             of_all = self.whole.left
             own = budget.left(self.prices, self.cap, of_all.delta)
         return min(own, of_all, key=lambda each: each.epsilon)
-
-    @property
-    def user(self) -> tuple[str, ...]:
-        """The user columns. Several columns together identify a unit that is less than a person."""
-        return self.corpus.user
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -127,7 +120,7 @@ def guarantee_sentence(account: Account) -> str:
             f"{percent(account.used)} of it; no run may follow"
         )
     promise = f"{cap}, whatever is asked, in whatever order"
-    return f"promised to {unit_in_words(account.user)}: {promise}; {usage_phrase(account)}"
+    return f"promised to {unit_in_words(account.corpus.user)}: {promise}; {usage_phrase(account)}"
 
 
 def usage_phrase(account: Account) -> str:

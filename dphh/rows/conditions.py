@@ -18,7 +18,7 @@ from dphh.errors import UsageError
 if TYPE_CHECKING:
     import duckdb  # not at run time: a corpus without a condition needs no DuckDB
 
-LONGEST_CONDITION = 10_000  # characters
+_MOST_CONDITION_CHARACTERS = 10_000
 _ALLOWED_EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
     "OPERATOR", "TYPE",
@@ -85,9 +85,9 @@ def checked_condition(where: str) -> Condition:
     """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
     import duckdb
 
-    if len(where) > LONGEST_CONDITION:
+    if len(where) > _MOST_CONDITION_CHARACTERS:
         raise UsageError(
-            f"where: found {len(where):,} characters; give at most {LONGEST_CONDITION:,}"
+            f"where: found {len(where):,} characters; give at most {_MOST_CONDITION_CHARACTERS:,}"
         )
     with duckdb.connect() as con:
         tree, written = _parse_condition(con, where)
@@ -198,7 +198,7 @@ def check_types(where: str, column_types: Mapping[str, str]) -> None:
             ((kind, _),) = con.execute(asking).fetchall()
     except duckdb.Error as problem:
         said = str(problem).partition("\n")[0]
-        if any("ENUM" in column_types[column] for column in asked.columns):  # its values are data
+        if any("ENUM" in column_types[column] for column in asked.columns):  # it may quote data
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":

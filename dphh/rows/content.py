@@ -16,12 +16,11 @@ TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
 NullUsers = Literal["refuse", "drop"]
 
-#: Default of the option: a token of more characters is truncated.
+#: The default of `max_token_length`, in characters: longer tokens are truncated.
 MAX_TOKEN_LENGTH = 1000
-
-#: Default of the option: at most this many characters of one text count, or tokens of one list.
+#: The default of `max_text_length`: so many characters of one text count, or tokens of one list.
 MAX_TEXT_LENGTH = 100_000
-#: The largest value of these two options that all engines can apply.
+#: The largest value of `max_token_length` and `max_text_length` that all engines can apply.
 _LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.

@@ -280,7 +280,7 @@ def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows
 def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     rows = [("ann", "may", "x")]
     account = ledger.add("months", by_month(tmp_path, rows), 1.0, 1e-6)
-    assert account.user == ("who", "month")
+    assert account.corpus.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
     for user in ("who", "month", ["month", "who"]):
         with pytest.raises(BudgetRefused, match="protects combinations of the columns"):
