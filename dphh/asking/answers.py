@@ -156,6 +156,5 @@ def as_parquet(table: pa.Table) -> bytes:
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(values, each.type) for values, each in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
+    named = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, schema)

@@ -18,34 +18,28 @@ def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD 
     The macros read lines of JSON, with the columns written out: so DuckDB asks the gateway for
     nothing while it plans a query, and EXPLAIN and PREPARE spend nothing.
     """
-
-    def rows_sql(macro: Macro) -> str:
-        kinds = ", ".join(
-            f'"{name}": {literal(kind)}' for name, kind in column_sql_types(macro).items()
-        )
-        lines = f"format := 'newline_delimited', columns := {{{kinds}}}"
-        return f"read_json({_address_sql(address, macro)}, {lines})"
-
+    every = macros(with_corpus_options=False).values()
     return (
         f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load_httpfs}\n"
         f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
-        + "".join(
-            macro_sql(macro, rows_sql) for macro in macros(with_corpus_options=False).values()
-        )
+        + "".join(macro_sql(macro, _source_sql(address, macro)) for macro in every)
     )
 
 
-def _address_sql(address: str, macro: Macro) -> str:
-    """An SQL expression: the address that a macro reads, with the arguments that are not NULL."""
+def _source_sql(address: str, macro: Macro) -> str:
+    """An SQL expression: the rows at the macro's address, which has its arguments but for NULLs."""
     named = list(macro.parameters)
     parts = [literal(f"{address}/v1/{macro.gateway_path}")]
     if macro.gateway_path.endswith("/"):
         parts.append(f"url_encode({argument_as_text(named.pop(0))})")
     parts.append("'.jsonl?'" if named else "'.jsonl'")
     parts += [f"'&{name}=' || url_encode({argument_as_text(name)})" for name in named]
-    return f"concat({', '.join(parts)})".replace("'&", "'", 1)
+    asked = f"concat({', '.join(parts)})".replace("'&", "'", 1)
+    types = column_sql_types(macro).items()
+    columns = ", ".join(f'"{name}": {literal(sql_type)}' for name, sql_type in types)
+    return f"read_json({asked}, format := 'newline_delimited', columns := {{{columns}}})"
 
 
 def lines_for_other_clients(address: str, token: str) -> str:

@@ -15,6 +15,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable
 from inspect import signature
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,11 +95,12 @@ def connect(
         )
         # A database in memory shares its macros with cursors. In a file the macros are temporary:
         # their functions exist in this process only.
-        con.execute(macro_sql(macro, _rows_sql, temporary=str(database) != ":memory:"))
+        con.execute(macro_sql(macro, _source_sql(macro), temporary=str(database) != ":memory:"))
     return con
 
 
-def _rows_sql(macro: Macro) -> str:
+def _source_sql(macro: Macro) -> str:
+    """An SQL expression: the rows with which the macro's function answers its arguments."""
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
     arguments_json = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
     statement_id = "concat_ws('.', current_query_id(), txid_current())"
@@ -111,19 +113,17 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
     columns = pa.schema([("refused", pa.string()), *macro.columns])
 
     def answer(arguments_json: str, statement_id: str) -> pa.Table:
+        arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
         try:
-            arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
-            return answers.with_exact_columns(owner.answer(macro, arguments, statement_id), columns)
+            table = owner.answer(macro, arguments, statement_id)
         except DphhError as problem:
-            told = pa.table({"refused": pa.array([respell_options(str(problem), _option_in_sql)])})
-            return answers.with_exact_columns(told, columns)
+            table = pa.table({"refused": [respell_options(str(problem), _option_in_sql)]})
+        return answers.with_exact_columns(table, columns)
 
     def answer_batch(arguments_json: Any, statement_ids: Any) -> Any:
         asked = zip(arguments_json.to_pylist(), statement_ids.to_pylist(), strict=True)
         tables = [answer(*each) for each in asked]
-        ends = [0]
-        for table in tables:
-            ends.append(ends[-1] + table.num_rows)
+        ends = [0, *accumulate(table.num_rows for table in tables)]
         rows = pa.concat_tables(tables).to_struct_array().combine_chunks()
         return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)])
 

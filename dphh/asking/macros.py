@@ -8,7 +8,6 @@ are those of Python, and NULL means that an option was not given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -99,6 +98,21 @@ class Macro:
         return f"{self.summary} {costs}. {self.example_call}.{options}"
 
 
+_MACROS_WITHOUT_VERB = (
+    Macro("ledger", (), LEDGER_SCHEMA, "What you may spend of each corpus, and what is left."),
+    Macro("corpora", (), CORPORA_SCHEMA, "The corpora, their columns, and groups to count within."),
+    Macro("releases", (), RELEASES_SCHEMA, "The releases that you have made, with their run ids."),
+    Macro(
+        "release",
+        ("run_id",),
+        RELEASE_SCHEMA,
+        "A release by its run id, which dphh_releases() shows.",
+    ),
+    Macro("help", (), HELP_SCHEMA, "Every macro, what it costs, and how it is called."),
+    Macro("options", ("verb",), OPTIONS_SCHEMA, "The options of a verb, and the default of each."),
+)
+
+
 def corpus_options_by_sql_name() -> dict[str, str]:
     """The options of `Corpus` that macros take: for each name in SQL, the name in Python."""
     return {SQL_NAME_OF_OPTION.get(name, name): name for name in (*CORPUS_HELP, "account")}
@@ -117,26 +131,11 @@ def macros(*, with_corpus_options: bool) -> dict[str, Macro]:
             Macro(name, (*asked, *named), verb.columns, verb.summary, verb, spends=True),
             Macro(f"plan_{name}", asked, PLAN_SCHEMA, f"What {name} would cost and find.", verb),
         ]
-    run_id = "A release by its run id, which dphh_releases() shows."
-    found += [
-        Macro("ledger", (), LEDGER_SCHEMA, "What you may spend of each corpus, and what is left."),
-        Macro(
-            "corpora", (), CORPORA_SCHEMA, "The corpora, their columns, and groups to count within."
-        ),
-        Macro(
-            "releases", (), RELEASES_SCHEMA, "The releases that you have made, with their run ids."
-        ),
-        Macro("release", ("run_id",), RELEASE_SCHEMA, run_id),
-        Macro("help", (), HELP_SCHEMA, "Every macro, what it costs, and how it is called."),
-        Macro(
-            "options", ("verb",), OPTIONS_SCHEMA, "The options of a verb, and the default of each."
-        ),
-    ]
-    return {macro.name: macro for macro in found}
+    return {macro.name: macro for macro in (*found, *_MACROS_WITHOUT_VERB)}
 
 
-def macro_sql(macro: Macro, rows_sql: Callable[[Macro], str], *, temporary: bool = False) -> str:
-    """The statements that create a macro and its comment. `rows_sql`: writes what follows FROM."""
+def macro_sql(macro: Macro, source_sql: str, *, temporary: bool = False) -> str:
+    """The statements that create a macro and its comment. `source_sql`: what it selects FROM."""
     parameters = ", ".join(
         f'"{name}"' if place == 0 else f'"{name}" := NULL'
         for place, name in enumerate(macro.parameters)
@@ -144,7 +143,7 @@ def macro_sql(macro: Macro, rows_sql: Callable[[Macro], str], *, temporary: bool
     kind = "TEMP MACRO" if temporary else "MACRO"
     return (
         f"CREATE OR REPLACE {kind} dphh_{macro.name}({parameters}) AS TABLE "
-        f"SELECT * EXCLUDE (refused) FROM {rows_sql(macro)} "
+        f"SELECT * EXCLUDE (refused) FROM {source_sql} "
         "WHERE CASE WHEN refused IS NULL THEN true ELSE error(refused) END;\n"
         f"COMMENT ON MACRO TABLE dphh_{macro.name} IS {literal(macro.comment)};\n"
     )
