@@ -39,7 +39,7 @@ class Constant:
 
 
 #: The kind of an argument that is an object of the driver, a `Lookup`: queries pass its number, and
-#: the function gets the object. If that has values by words' spellings, it gets values by word ids.
+#: the function gets the object. For values by words' spellings it gets values by word ids.
 LOOKUP = "lookup"
 #: The kind of an argument by which the function gets the words that the row's word ids stand for.
 ROW_WORDS = "words"

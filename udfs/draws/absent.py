@@ -143,7 +143,7 @@ def _random_permutation(randomness: Randomness, count: int, purpose: str) -> Int
 
 
 # Functions over Arrow columns. A column has one value for each class, or for each row (a class and
-# a bin): few.
+# a bin), which are few.
 
 
 def absent_by_bin(

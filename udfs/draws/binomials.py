@@ -29,7 +29,7 @@ from dphh.udfs.text.hashes import Integers
 #: A binomial of at most this variance is drawn from a table, others by rejection.
 _LARGEST_TABLED_VARIANCE = 256
 _PROPOSALS_AT_ONCE = 64
-_EXACT_FACTORIALS_BELOW = 256  # larger ones come from Stirling's series
+_EXACT_FACTORIALS_BELOW = 256  # those of larger numbers are from Stirling's series
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING_COEFFICIENTS = tuple(
     Fraction(*number) / (2 * j * (2 * j - 1))

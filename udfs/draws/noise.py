@@ -29,7 +29,7 @@ from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_g
 from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
 from dphh.udfs.text.hashes import Integers
 
-_DRAWS_AT_ONCE = 1 << 16  # intermediate arrays of so many stay in the processor's cache
+_DRAWS_AT_ONCE = 1 << 16  # so few that intermediate arrays stay in the processor's cache
 _DRAWS_BEFORE_GUIDE = 1 << 17  # after so many draws of one sigma, building a guide pays off
 
 
@@ -52,7 +52,7 @@ class _Sampler:
 
     @cached_property
     def magnitudes_by_bucket(self) -> NDArray[np.int32]:
-        """The guide. It has -1 for each bucket that an entry falls into."""
+        """The guide: by bucket the magnitude, or -1 if an entry falls into the bucket."""
         first = (self.ascending >> self.shift).astype(np.intp)
         last = ((self.ascending + self.error) >> self.shift).astype(np.intp)
         entries = np.bincount(first, minlength=self.buckets)
@@ -63,7 +63,7 @@ class _Sampler:
     def noise_of(
         self, random_words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
-        """The noise of each random word, and of the further ones that a word needs to decide."""
+        """The noise that each random word gives, with further ones where 63 bits do not decide."""
         uniform = random_words >> np.uint64(1)
         self.drawn += len(random_words)
         if self.drawn < _DRAWS_BEFORE_GUIDE:
@@ -79,7 +79,7 @@ class _Sampler:
             settled = self._settle_undecided(uniform[rows], randomness, purpose, named)
             magnitude[rows] = settled
         sign = (random_words & np.uint64(1)).astype(np.int64)
-        noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
+        noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the sign bit is 1
         return noise
 
     def _search_table(self, uniform: RandomWords) -> tuple[Integers, NDArray[np.intp]]:
@@ -100,7 +100,7 @@ class _Sampler:
         for i, first in enumerate(first_bits):
             others = to_int(np.array([words[i] for words in more]))
             uniform = int(first) << (TABLE_BITS - 64) | others
-            # Never below 0, as uniform < 2^255 < 2^256 - t(1) = survival(0).
+            # The magnitude is never below 0, as uniform < 2^255 < 2^256 - t(1) = survival(0).
             settled.append(self.table.largest_with_survival_above(uniform))
         return settled
 

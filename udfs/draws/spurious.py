@@ -41,9 +41,9 @@ def spurious_of_level(
     threshold: int,
     purpose: str,
 ) -> pa.Array:
-    """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row: draws how many
-    valid grams noise lifts to the threshold, of all but the `kept` ones that some user keeps; their
-    noised weights; and candidate keys for them. Gives rows (position, key, noisy)."""
+    """`dphh_lifted(kept, valid, sigma, threshold, purpose)`, in a query of one row. Of all valid
+    grams but the `kept` ones that some user keeps, draws how many noise lifts to the threshold,
+    their noised weights, and candidate keys for them: rows (position, key, noisy)."""
     absent = len(valid) - kept_count[0].as_py()
     tail = rounded_gaussian(sigma).tail(threshold)
     number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")

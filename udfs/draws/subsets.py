@@ -26,7 +26,7 @@ from dphh.udfs.draws.randomness import (
 from dphh.udfs.kernel.lists import lists_of
 from dphh.udfs.text.hashes import Integers
 
-_VALUES_AT_ONCE = 1 << 19  # intermediate arrays of so many stay in the processor's cache
+_VALUES_AT_ONCE = 1 << 19  # so few that intermediate arrays stay in the processor's cache
 
 
 def draw_subsets(

@@ -66,8 +66,8 @@ def draw_votes(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """The votes of each group of so many users: without coins if theta votes are impossible or
-    sure."""
+    """How many users of each group vote, as far as `theta` asks; without coins if theta votes are
+    impossible or sure."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(group_sizes), dtype=np.int64)
@@ -101,7 +101,7 @@ def count_heads(
     ends = np.cumsum(group_sizes[small])
     start = 0
     while start < len(small):
-        # As many groups as have _COINS_AT_ONCE users together.
+        # One draw is for as many groups as have _COINS_AT_ONCE users together, at most.
         before = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, before + _COINS_AT_ONCE, side="right"))
         groups = small[start:stop]

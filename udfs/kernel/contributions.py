@@ -30,7 +30,7 @@ from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, unmixed_hashes
 PIECE_SIZE = 1 << 17
 #: Bits of a priority, the number by which an over-full user's keys are ordered: the smallest stay.
 _PRIORITY_BITS = np.uint64(40)
-#: How many of these bits are ONE_W - w, the others a hash, where users keep the keys of largest w.
+#: Where users keep the keys of largest w, this many of the bits are ONE_W - w, the others a hash.
 _W_BITS = np.uint64(16)
 #: To find a user's smallest priorities, a limit is guessed from a sample of so many priorities. It
 #: is set so high that _LIMIT_MARGIN times as many as are needed should lie below it.
@@ -95,7 +95,7 @@ def _weights_by_key_count(grid_bits: int, max_items: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class RelativeWeights:
-    """floor(unit w / |w|_2) for each of a user's keys; w follows from its earlier noised weights.
+    """floor(unit w / |w|_2) for each of a user's keys; a key's w is from earlier noised weights.
 
     An over-full user, who holds more than `max_items` keys, keeps those of the largest w; equal w
     are ordered by hash. Every key that any user holds has a w: earlier rounds noised it, whatever
@@ -113,7 +113,7 @@ class RelativeWeights:
     def __call__(self, held: HeldKeys) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
-            raise RuntimeError("dphh: a user holds an item that no user held a round before")
+            raise RuntimeError("dphh: a user holds an item that no user held in the round before")
         w[dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)] = 0
         return round_2_weights(self.unit, w, held.owner, len(held.key_counts))
 
@@ -183,7 +183,9 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     pairs <<= kind(beside)
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
-    pairs = pairs[: np.searchsorted(pairs, kind(largest + 1) << kind(beside))]  # -1 comes last
+    pairs = pairs[
+        : np.searchsorted(pairs, kind(largest + 1) << kind(beside))
+    ]  # what -1 became comes last
     pairs = pairs.take(first_occurrences(pairs))
     two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
     one = (pairs >> kind(beside)).astype(np.int64)

@@ -35,7 +35,7 @@ BATCH_BYTES = 1 << 23
 #: How many positions a row has on average. With all users' positions in one line, divided into
 #: stretches of so many, each row has the users whose last positions lie in one stretch.
 POSITIONS_PER_ROW = 256
-#: How many texts are brought together by user at a time.
+#: How many texts, sorted by user, are handled at a time.
 TEXTS_AT_ONCE = 1 << 17
 #: With fewer positions than this in memory, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32

@@ -22,7 +22,7 @@ from dphh.udfs.kernel.lists import lengths_of
 from dphh.udfs.kernel.positions import KeyIndex, positions_of_texts
 from dphh.udfs.text.hashes import Integers
 
-#: The token that stands for a text's end, where the end counts as a token. No other is empty.
+#: The token that stands for a text's end, where the end counts as a token. No other token is empty.
 END_OF_TEXT = ""
 #: A step is a prefix and its next token. If at most so many steps are possible at one length, a
 #: table of four bytes for each says which prefix it reaches; it stays in the processor's cache.
@@ -116,7 +116,7 @@ class GivenGrams:
     def _matches_by_length(
         self, word_numbers: Integers, lengths: Integers
     ) -> Iterator[tuple[Integers, Integers]]:
-        """Where a sequence begins in the texts, and its number: by length, for all of one length.
+        """For each length: where sequences of this length begin in the texts, and their numbers.
         `lengths` says how many positions each text has."""
         at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(word_numbers >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)

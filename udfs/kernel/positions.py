@@ -121,7 +121,7 @@ class KeyIndex:
         slots = self._first_slots(self.keys)
         while len(waiting):
             free = self._table[slots] == self._none
-            self._table[slots[free]] = waiting[free]  # of several for one slot the last gets it
+            self._table[slots[free]] = waiting[free]  # the last of several for one slot gets it
             left = self._table[slots] != waiting
             waiting, slots = waiting[left], slots[left] + 1
 

@@ -78,8 +78,8 @@ class SpilledTexts:
         return bool(self._ends)
 
     def parts_read_together(self) -> Iterator[range]:
-        """Divides the parts into ranges that take at most `most_bytes` to sort, or of one part that
-        takes more."""
+        """Divides the parts into ranges that take at most `most_bytes` to sort; a part that takes
+        more is a range alone."""
         sizes = np.zeros(1 << PART_BITS, dtype=np.int64)
         for ends in self._ends:
             texts, positions = (np.diff(ends[of], prepend=0) for of in ("users", "positions"))

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-#: 0 is the empty word.
+#: Word ids plus 1: 0 is the empty word, whose id is -1.
 IdsPlusOne = NDArray[np.int32]
 #: Words as Arrow's string views, of sixteen bytes each.
 StringViews = NDArray[np.void]
@@ -47,7 +47,7 @@ class ShortWords:
         self._words = np.zeros(_CACHED_IDS_BELOW, dtype=_VIEW_TYPE)
 
     def ids_plus_one(self, views: StringViews) -> tuple[IdsPlusOne, NDArray[np.int64]]:
-        """Of each word that is in the cache, and the indices of the words that are not."""
+        """The id plus one of each word in the cache, and the indices of the words not in it."""
         ids_plus_one = np.empty(len(views), dtype=np.int32)
         unknown = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(views), _WORDS_AT_ONCE):
