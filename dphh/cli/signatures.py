@@ -60,9 +60,9 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         in_order = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in in_order}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                groups[getattr(parameter, "group", SHOW)].append(record)
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
+                groups[getattr(option, "group", SHOW)].append(record)
         for group, records in groups.items():
             if records:
                 with formatter.section(group):
