@@ -103,7 +103,7 @@ class CountsLevel(LevelOnGrid):
 
 @dataclass(frozen=True)
 class FoundCounts:
-    """How a run counts the users of what it found: its `CountsLevel` without the number of keys."""
+    """What a plan fixes for counting what a run finds: a `CountsLevel` for any number of keys."""
 
     #: Sigma divided by a user's L2 norm, as priced.
     relative_sigma: float
@@ -120,7 +120,7 @@ class FoundCounts:
     min_users: int = 0
 
     @property
-    def passes_below(self) -> float:
+    def chance_below_min_users(self) -> float:
         """A bound on the probability that an item of fewer than `min_users` users is released."""
         return (1 - self.confidence) / 2
 
@@ -135,14 +135,15 @@ class FoundCounts:
         )
 
     @property
-    def noisiest(self) -> CountsLevel:
+    def noisiest_level(self) -> CountsLevel:
         """The level with 2 K keys. No other number of keys has more noise."""
         return self.level(2 * self.max_items)
 
     def to_json(self) -> dict[str, Any]:
         said = {**asdict(self), "groups": list(self.groups)}
-        if self.by is None:  # as in plans that were made before groups existed
+        if self.by is None:  # plans from before groups existed do not have them
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]
-        return {**said, "sigma": self.noisiest.sigma, "half_width": self.noisiest.half_width}
+        level = self.noisiest_level
+        return {**said, "sigma": level.sigma, "half_width": level.half_width}

@@ -83,9 +83,9 @@ class ForecastLevel(Level):
 
 @dataclass(frozen=True)
 class ListedWordsLevel(Level):
-    """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
-    of which has noise whether or not a user holds it, and over other words, which have
-    thresholds. Both kinds share a user's norm (docs/prior.md)."""
+    """Level 1 of the forecast ladder with a prior, in two rounds. Every word of a public list gets
+    noise, whether or not a user holds it; other words must reach thresholds. Both kinds share a
+    user's norm (docs/prior.md)."""
 
     kind: ClassVar[str] = "listed_words"
     shown = ("first_sigma", "second_sigma")
@@ -103,8 +103,8 @@ class ListedWordsLevel(Level):
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: the most expected spurious words, divided by the listed words that round 1 lets expect
-    #: in the release; one spurious word is always allowed.
+    #: eta: the most expected spurious words, divided by how many listed words round 1 shows will
+    #: probably be released; one spurious word is always allowed.
     spurious: float
     #: b: the most expected spurious words. None in a plan, known in a run.
     spurious_words: float | None = None

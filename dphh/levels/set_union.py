@@ -10,8 +10,7 @@ from dphh.levels.level import LevelOnGrid
 from dphh.privacy.reweighing import RoundNoise
 from dphh.wording.lines import number, with_noun
 
-#: If at least this many items reach the threshold of a `ChoiceLevel`, several rounds follow; else
-#: one.
+#: Several rounds follow a `ChoiceLevel` if at least this many items reach its threshold; else one.
 LEAST_ITEMS_FOR_ROUNDS = 3
 
 

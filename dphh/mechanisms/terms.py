@@ -10,14 +10,14 @@ from dphh.levels.level import Level
 from dphh.privacy.events import Event
 from dphh.wording.options import check_whole
 
-#: Levels; the events that they cost; and the parts of delta, each as (purpose, amount).
+#: Levels; their events, which state their cost; and the parts of delta, each (purpose, amount).
 LevelsAndCost = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 #: The probability of finding an item that as many users hold as a plan says it needs.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
-#: The note of the delta for the noise's arithmetic.
+#: What a price and a ledger say of the part of delta for the noise's arithmetic.
 NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 BUDGET_HELP = {
     "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
@@ -47,16 +47,16 @@ def check_max_items(max_items: int) -> None:
     check_whole("max_items", max_items, advice=advice)
 
 
-def checked_spare_delta(spare: float, epsilon: float, delta: float) -> float:
-    """`spare`, the delta for the noise's arithmetic; refused unless it is a small part of delta."""
-    if spare >= delta / 4:
-        if 8 * spare >= 1:
+def checked_arithmetic_delta(arithmetic: float, epsilon: float, delta: float) -> float:
+    """`arithmetic`, the part of delta for the noise's arithmetic; refused unless it is small."""
+    if arithmetic >= delta / 4:
+        if 8 * arithmetic >= 1:
             raise UsageError(
                 f"epsilon: found {epsilon:g}, at which the noise's guarantee cannot be proved at "
                 "any delta; give a smaller epsilon, such as 1"
             )
         raise UsageError(
             f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the guarantee is "
-            f"proved down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
+            f"proved down to delta {8 * arithmetic:.1e}: give a larger delta or a smaller epsilon"
         )
-    return spare
+    return arithmetic

@@ -86,7 +86,7 @@ def levels_and_counts_lines(price: Price) -> Lines:
     """What each level does, with its noise, and how users are counted."""
     lines = _levels_lines(price.levels)
     if (counting := price.counting) is not None:
-        _, noise, intervals = counting.noisiest.in_words()
+        _, noise, intervals = counting.noisiest_level.in_words()
         what = (
             "sequences that end, and beginnings that nothing grew from"
             if counting.beginnings
@@ -101,7 +101,7 @@ def levels_and_counts_lines(price: Price) -> Lines:
         if counting.min_users:
             left_out = f"left out if its interval begins below {counting.min_users:,} users"
             fewer = "an item that fewer hold is released with probability at most "
-            fewer += f"{counting.passes_below:.2%}"
+            fewer += f"{counting.chance_below_min_users:.2%}"
             each = "what is found" if counting.by is None else "of each group, what is found there"
             lines.append(("min_users", f"{each} is {left_out}: {fewer}"))
     asked: dict[str, Any] = dict(price.parameters)

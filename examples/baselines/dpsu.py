@@ -20,7 +20,7 @@ from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Limits
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.events import Event
 from dphh.privacy.set_union import weight
@@ -45,7 +45,7 @@ def priced(
     bounds = [max_items] * max_n if isinstance(max_items, int) else [*max_items]
     shares = [1 / max_n] * max_n if method == "even" else [1.0]
     caps = {"all": [sum(bounds)], "even": bounds, "single": bounds[-1:]}[method]
-    rounds, events, _ = price_rounds(epsilon, delta, shares, caps, Counting())
+    rounds, events, _ = price_rounds(epsilon, delta, shares, caps, CountsOptions())
     lengths = [max_n] if method == "single" else [*range(1, max_n + 1)]
     drawn = rounds * max_n if method == "all" else rounds
     levels = tuple(

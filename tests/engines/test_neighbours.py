@@ -31,7 +31,7 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -367,7 +367,7 @@ WAYS = [
 def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, epsilon, first_bits):
     """The whole driver, from a price: the first round decides by what is public, and no level
     depends on who else is there. At the small epsilon a user counts for one item in it."""
-    price = price_set_union(epsilon, 1e-5, 3, "auto", Counting())
+    price = price_set_union(epsilon, 1e-5, 3, "auto", CountsOptions())
     first, *rest = (level for level in price.levels if isinstance(level, SetUnionLevel))
     assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
     (bits,) = {level.grid_bits for level in rest}

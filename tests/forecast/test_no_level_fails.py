@@ -16,7 +16,7 @@ from dphh import Corpus
 from dphh.engines.host import Limits
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.climb import climb_start
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_levels
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
@@ -76,7 +76,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     words, levels, max_items, epsilon, delta, spurious, heaviest, times, used, seed
 ):
     try:
-        budget = ladder_budget(epsilon, delta, levels, max_items, Counting())
+        budget = ladder_budget(epsilon, delta, levels, max_items, CountsOptions())
         grid = words_levels(budget, levels, max_items)[0].sigma_grid
     except UsageError:
         assume(False)

@@ -195,12 +195,12 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     assert plan_from_json(plan.dumps()) == plan
     said = " ".join(plan.describe().split())
     assert "for up to 4 of sequences that end, and beginnings that nothing grew from" in said
-    assert f"{number(plan.counting.noisiest.half_width)} users to either side" in said
+    assert f"{number(plan.counting.noisiest_level.half_width)} users to either side" in said
 
 
 def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     counting = items(max_items=10, counts=0.3, **LITTLE_NOISE).counting
-    most = counting.noisiest.sigma
+    most = counting.noisiest_level.sigma
     noise = [counting.level(found).sigma for found in (1, 5, 10, 11, 1_000, 100_000)]
     assert max(noise) <= most * 1.001
     assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)

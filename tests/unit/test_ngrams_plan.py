@@ -10,7 +10,7 @@ from scipy.stats import norm
 from dphh import ngrams
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round, words_levels
 
@@ -26,7 +26,7 @@ def joint(sigmas):
 @pytest.mark.parametrize("max_items", [1, 30])
 def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
     """Of a user of t new words, some pass; on either way that level 1 can go."""
-    budget = ladder_budget(1.0, 1e-7, 5, max_items, Counting())
+    budget = ladder_budget(1.0, 1e-7, 5, max_items, CountsOptions())
     first, second, third = words_levels(budget, 5, max_items)
     alone = words_in_one_round(budget, 5, max_items)
 

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import dphh
 from dphh import Corpus, UsageError, items, plan_from_json, trie
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.weak import warnings
@@ -43,7 +43,7 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
         ).levels
         assert 0.96 < level.sigma / sigma < 0.98
         assert 0.935 < level.threshold / rho < 0.965
-        ((apart,), _, _) = price_rounds(epsilon, delta, [1.0], [max_items], Counting())
+        ((apart,), _, _) = price_rounds(epsilon, delta, [1.0], [max_items], CountsOptions())
         assert -PRINTED_SIGMA <= apart.sigma - sigma <= PRINTED_SIGMA + GRID
         # An excess of sigma by one step of the grid moves rho by rho / sigma such steps.
         assert (

@@ -34,7 +34,7 @@ def count_listed_items(
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
-    done, counted = count_items(host, once, level, listed, price["groups"])
+    done, counted = counts_with_intervals(host, once, level, listed, price["groups"])
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -49,10 +49,10 @@ def count_listed_items(
     yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
 
 
-def count_items(
+def counts_with_intervals(
     host: Host, once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
-    """The level as it was run; and for each item and group, the columns users, low and high."""
+    """The level as it was run; and users, low and high, with a row for each item and group."""
     drawn = once("counts", lambda: draw_counts(host, level, items, groups))
     keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
     noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
@@ -98,7 +98,7 @@ def count_found_items(
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = counting.group_names
-    leaf = leaf_rows_of_trie(found) if counting.beginnings else np.arange(found.num_rows)
+    leaf = leaf_indices(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
@@ -111,9 +111,10 @@ def count_found_items(
             else found_here.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
-        done, columns = count_items(host, once, level, items, counting.groups)
+        done, columns = counts_with_intervals(host, once, level, items, counting.groups)
         said |= done.to_json()
-    # For each found row, the index of its count in the first group; its other groups follow.
+    # For each found row, the index of its count in the first group, which its counts in the other
+    # groups follow; -1 if it was not counted.
     place = np.full(found.num_rows, -1, np.int64)
     place[chosen] = np.arange(len(chosen)) * len(names)
     rows = np.repeat(np.arange(found.num_rows), np.where(place < 0, 1, len(names)))
@@ -128,12 +129,12 @@ def count_found_items(
         found = found.append_column(name, column.take(places))
     if counting.min_users:
         enough = pc.greater_equal(found.column("low"), counting.min_users)
-        found = found.filter(enough)  # leaves out rows that were not counted, too
-        said |= {"passes_below": counting.passes_below, "kept": found.num_rows}
+        found = found.filter(enough)  # of a row that was not counted low is NULL: it goes too
+        said |= {"passes_below": counting.chance_below_min_users, "kept": found.num_rows}
     return said, found
 
 
-def leaf_rows_of_trie(found: Any) -> Any:
+def leaf_indices(found: Any) -> Any:
     """The indices of the rows that are leaves of the trie: ended sequences, and prefixes that no
     other row extends.
 

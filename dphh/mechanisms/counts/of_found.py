@@ -36,9 +36,9 @@ COUNTS_NOTE = "counts of what was found, and what bounding removed"
 
 
 @dataclass(frozen=True)
-class Counting:
-    """How a run counts the users of what it finds. `share`: the part of the budget's 1/sigma^2 for
-    the counts; 0 means no counts."""
+class CountsOptions:
+    """The options of a verb for counting the users of what it finds. `share`: the part of the
+    budget's 1/sigma^2 for the counts; 0 means no counts."""
 
     share: float = 0.0
     #: The column of the groups to count within, and its declared values.
@@ -49,7 +49,7 @@ class Counting:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "Share of the budget to count each found item's users.",
+        "counts": "Share of the budget for counting what is found.",
         "by": "With --counts: the column of groups.",
         "groups": "Names of groups, with commas; the rest is 'other'.",
     }
@@ -63,16 +63,18 @@ class Counting:
         by: str | None = None,
         groups: str | Sequence[str] = (),
         min_users: int | None = None,
-    ) -> Counting:
+    ) -> CountsOptions:
         """Make it from the options `counts`, `by`, `groups` and `min_users`, or refuse them."""
         declared = checked_groups(by, groups)
-        _check_min_users(min_users, counts)
+        if min_users is not None:
+            check_whole("min_users", min_users, least=2)
         if counts is None:
-            if by is not None:
-                raise UsageError(
-                    "by: divides counts into groups, and needs the option counts: the share of "
-                    "the budget for counting, such as 0.3"
-                )
+            for option, value in (("min_users", min_users), ("by", by)):
+                if value is not None:
+                    raise UsageError(
+                        f"{option}: needs counts of what is found; give counts=, the share of the "
+                        "budget for counting, such as 0.3"
+                    )
             return cls()
         number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
         if not number or not 0.001 <= counts <= 0.999:
@@ -109,21 +111,11 @@ class Counting:
         """The sigma for finding items, if finding and counting compose to `total_sigma`."""
         return split_sigma(total_sigma, [1 - self.share])[0] if self.share else total_sigma
 
-    def events(self, total_sigma: float) -> tuple[Event, ...]:
+    def counts_events(self, total_sigma: float) -> tuple[Event, ...]:
+        """The event of the counts, if any, where finding and counting compose to `total_sigma`."""
         if not self.share:
             return ()
         return (counts_event(split_sigma(total_sigma, [self.share])[0]),)
-
-
-def _check_min_users(min_users: int | None, counts: float | None) -> None:
-    if min_users is None:
-        return
-    check_whole("min_users", min_users, least=2)
-    if counts is None:
-        raise UsageError(
-            "min_users: needs counts of what is found; give counts=, the share of the budget for "
-            "counting, such as 0.3"
-        )
 
 
 def counts_event(sigma: float) -> GaussianEvent:
@@ -132,15 +124,14 @@ def counts_event(sigma: float) -> GaussianEvent:
 
 def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
     """The counts' event with the least noise that composes with the others to (epsilon, delta)."""
-
-    def suffices(sigma: float) -> bool:
-        return compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
-
-    return counts_event(smallest_positive(suffices))
+    sigma = smallest_positive(
+        lambda sigma: compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
+    )
+    return counts_event(sigma)
 
 
 def found_counts_of(
-    events: Iterable[Event], max_items: int, options: Counting, *, beginnings: bool = False
+    events: Iterable[Event], max_items: int, options: CountsOptions, *, beginnings: bool = False
 ) -> FoundCounts | None:
     """How a run counts the users of the items that it finds, with the sigma of the counts' event;
     None without such an event. Refused if the noise would hide every count. `beginnings`: an item

@@ -32,7 +32,7 @@ from dphh.mechanisms.terms import (
     NOISE_TABLE_NOTE,
     UNIT,
     check_budget,
-    checked_spare_delta,
+    checked_arithmetic_delta,
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import MOST_KEYS
@@ -63,7 +63,7 @@ HELP = {
     "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
     "groups": "Names of groups, with commas; the rest is 'other'.",
-    "confidence": "Chance that an interval has the true count.",
+    "confidence": "Chance that an interval contains the true count.",
     "simultaneous": "The confidence is for all intervals at once.",
     **BUDGET_HELP,
 }
@@ -98,7 +98,7 @@ def price_counts(
     check_budget(epsilon, delta)
     items = checked_items(of, top, min_length)
     if max_held is None:
-        # A person holds about 1.4 times as many found phrases and words as found words alone.
+        # With phrases more: a person holds 1.4 times as many found phrases and words as words.
         max_held = 100 if all(len(item) == 1 for item in items) else 150
     check_whole("max_held", max_held, advice="; nearly all users should hold fewer listed items")
     declared = checked_groups(by, groups)
@@ -109,7 +109,7 @@ def price_counts(
             f"of, groups: found {keys:,} counts; give fewer items or groups, for at most "
             f"{MOST_KEYS:,} counts"
         )
-    spare = checked_spare_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
+    spare = checked_arithmetic_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     level = CountsLevel.of(
         gaussian_sigma(epsilon, delta - spare), keys, max_held, confidence, simultaneous
     )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dphh.errors import UsageError
-from dphh.mechanisms.counts.of_found import Counting, found_counts_of
+from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.counts.price import ItemsOption, checked_items, price_counts
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTER_THEOREM,
@@ -33,8 +33,8 @@ HELP = {
     "method": "auto, gaussian, sips or adaptive.",
     **PRIOR_HELP,
     "domain": "All items to look at: a file, or a release.",
-    **Counting.HELP,
-    **Counting.MIN_USERS_HELP,
+    **CountsOptions.HELP,
+    **CountsOptions.MIN_USERS_HELP,
     **BUDGET_HELP,
 }
 THEOREM_WITH_PRIOR = (
@@ -100,7 +100,7 @@ def price_items(
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    counting = Counting.from_options(counts, by, groups, min_users)
+    counting = CountsOptions.from_options(counts, by, groups, min_users)
     if given is not None:
         return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # As floats, so that 1 and 1.0 are the same request in the ledger.
@@ -108,7 +108,7 @@ def price_items(
 
 
 def _price_with_prior(
-    given: Prior, epsilon: float, delta: float, max_items: int, counting: Counting
+    given: Prior, epsilon: float, delta: float, max_items: int, counting: CountsOptions
 ) -> Price:
     levels, events, delta_shares = price_forecast(
         epsilon, delta, 1, max_items, MOST_SPURIOUS_SHARE, counting, given

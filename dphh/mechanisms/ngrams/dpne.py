@@ -26,12 +26,12 @@ from math import ceil
 from dphh.levels.level import Level
 from dphh.levels.ngrams import PrunedLevel, Pruning
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
     LevelsAndCost,
-    checked_spare_delta,
+    checked_arithmetic_delta,
 )
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -66,9 +66,9 @@ def price_dpne(
     pruning: Pruning,
     decay: float,
     shares: Sequence[float] | None,
-    counting: Counting,
+    counting: CountsOptions,
 ) -> LevelsAndCost:
-    spare = checked_spare_delta(
+    spare = checked_arithmetic_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + (len(bounds) - 1) * spurious_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
@@ -103,7 +103,7 @@ def price_dpne(
         GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
         DeltaEvent(new, "new words over the threshold, level 1"),
         *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
-        *counting.events(total),
+        *counting.counts_events(total),
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.ngrams import Pruning
-from dphh.mechanisms.counts.of_found import Counting, found_counts_of
+from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
 from dphh.mechanisms.ngrams.dpne import price_dpne, users_needed_for_grams
 from dphh.mechanisms.ngrams.forecast.price import (
@@ -32,8 +32,8 @@ HELP = {
     "method": "forecast, or the paper's dpne.",
     "pruning": "For dpne: which ends of a gram must be found.",
     **PRIOR_HELP,
-    **Counting.HELP,
-    **Counting.MIN_USERS_HELP,
+    **CountsOptions.HELP,
+    **CountsOptions.MIN_USERS_HELP,
     **BUDGET_HELP,
     "spurious": "The share of finds that may be held by no user.",
     "decay": "For dpne: a length's noise over the one before.",
@@ -96,7 +96,7 @@ def price_ngrams(
             "from a public text: leave prior out"
         )
     given = checked_prior(prior, prior_text, prior_is_public)
-    counting = Counting.from_options(counts, by, groups, min_users)
+    counting = CountsOptions.from_options(counts, by, groups, min_users)
     bounds = _bounds_by_length(max_items, max_n)
     _check_ladder_options(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (

@@ -15,7 +15,7 @@ from math import ceil, fsum, nextafter
 
 from dphh.errors import UsageError
 from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.rounds import (
     SIPS_ROUNDS,
     SIPS_SHARES,
@@ -24,7 +24,7 @@ from dphh.mechanisms.set_union.rounds import (
     round_levels,
     threshold_delta,
 )
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_spare_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
@@ -45,12 +45,12 @@ DELTA_PARTS = 256
 
 
 def price_one_round(
-    epsilon: float, delta: float, max_items: int, counting: Counting
+    epsilon: float, delta: float, max_items: int, counting: CountsOptions
 ) -> RoundsAndCost:
     """One round, its new items and others priced jointly: its level, the events that it costs, and
     how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
-    spare = checked_spare_delta(spare, epsilon, delta)
+    spare = checked_arithmetic_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
     total = gaussian_sigma(epsilon, for_curve * delta - spare)
     sigma = counting.sigma_of_finding(total)
@@ -67,7 +67,7 @@ def price_one_round(
     new = new_item_delta(noise, bits, max_items, level.threshold_grid)
     events = (
         SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
-        *counting.events(total),
+        *counting.counts_events(total),
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (
@@ -83,7 +83,7 @@ def price_one_round(
 
 
 def _delta_shares(
-    epsilon: float, delta: float, spare: float, counting: Counting
+    epsilon: float, delta: float, spare: float, counting: CountsOptions
 ) -> tuple[float, float]:
     """The shares of delta for the Gaussian curve and for new items. A user with only new items
     still changes counts, so with counts the usual shares are used only if they fit; else 1/2 each.
@@ -92,16 +92,19 @@ def _delta_shares(
     if counting.share:
         total = gaussian_sigma(epsilon, for_curve * delta - spare)
         found = SetUnionEvent(counting.sigma_of_finding(total), for_new * delta)
-        if compose([found, *counting.events(total), DeltaEvent(spare)]).delta(epsilon) > delta:
+        events = [found, *counting.counts_events(total), DeltaEvent(spare)]
+        if compose(events).delta(epsilon) > delta:
             return 1 / 2, 1 / 2
     return for_curve, for_new
 
 
 @lru_cache(maxsize=64, typed=True)  # takes nine compositions; a ledger or a shell asks again
-def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> RoundsAndCost:
+def price_choice(
+    epsilon: float, delta: float, max_items: int, counting: CountsOptions
+) -> RoundsAndCost:
     """The first round; the one round or the several that it chooses; and what these cost."""
     spare = (1 + SIPS_ROUNDS) * arithmetic_delta(max_items, epsilon)
-    spare = checked_spare_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
+    spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
     def events_at(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
@@ -118,7 +121,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
             (finding - choosing) ** -0.5,
             part * delta / 2,
         )
-        return event, counting.events(rounds)
+        return event, counting.counts_events(rounds)
 
     first_new = CHOICE_DELTA * delta
     always = (DeltaEvent(first_new), DeltaEvent(spare))

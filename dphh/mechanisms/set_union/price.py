@@ -31,7 +31,7 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting, found_counts_of
+from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_one_round
 from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
@@ -44,7 +44,7 @@ METHODS = get_args(Method)
 
 
 def price_set_union(
-    epsilon: float, delta: float, max_items: int, method: Method, counting: Counting
+    epsilon: float, delta: float, max_items: int, method: Method, counting: CountsOptions
 ) -> Price:
     if method == "auto":
         try:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import ceil, isqrt, nextafter, prod
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_spare_delta
+from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -99,12 +99,12 @@ def price_rounds(
     delta: float,
     shares: Sequence[float],
     bounds: Sequence[int],
-    counting: Counting,
+    counting: CountsOptions,
     reweighed: bool = False,
 ) -> RoundsAndCost:
     """The rounds' levels, the events they cost, and how delta is divided. `reweighed`: as in
     `round_levels`."""
-    spare = checked_spare_delta(
+    spare = checked_arithmetic_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + counting.arithmetic_delta(epsilon),
         epsilon,
@@ -120,7 +120,7 @@ def price_rounds(
             GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
             DeltaEvent(threshold_delta(level), f"new items over the threshold, {said}"),
         ]
-    events += counting.events(total)
+    events += counting.counts_events(total)
     events.append(DeltaEvent(spare, NOISE_TABLE_NOTE))
     shared_out = (
         ("Gaussian curve", delta / 2 - spare),

@@ -30,7 +30,7 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.levels.level import Level
 from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
-from dphh.mechanisms.counts.of_found import Counting, counts_event_within, found_counts_of
+from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
@@ -39,7 +39,7 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
-    checked_spare_delta,
+    checked_arithmetic_delta,
 )
 from dphh.mechanisms.trie.path import (
     RATE_BITS,
@@ -58,7 +58,7 @@ HELP = {
     "max_length": "Most tokens of a sequence, its end as one of them.",
     "unit": "For whole items: characters in a token.",
     "choice": "A user's one sequence: drawn or most-frequent.",
-    **Counting.HELP,
+    **CountsOptions.HELP,
     "max_items": "With --counts: how many a user counts in fully (10).",
     **BUDGET_HELP,
     "accounting": "path, or paper: the published theorem.",
@@ -116,7 +116,7 @@ def price_trie(
         )
     check_choice("choice", choice, get_args(SequenceChoice))
     check_choice("accounting", accounting, get_args(Accounting))
-    counting = Counting.from_options(counts, by, groups)
+    counting = CountsOptions.from_options(counts, by, groups)
     if max_items is None:
         counted = DEFAULT_COUNTED_ITEMS
     elif counting.share:
@@ -126,7 +126,7 @@ def price_trie(
             "max_items: applies only to counts=; in the trie itself each user has one sequence. "
             "Give counts=, or leave max_items out"
         )
-    spare = checked_spare_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
+    spare = checked_arithmetic_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     levels, privacy, found = (
         _price_by_path(*growing, max_length, theta, p, users)

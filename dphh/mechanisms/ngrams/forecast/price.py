@@ -22,7 +22,7 @@ from dphh.errors import UsageError
 from dphh.levels.level import Level
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.shares import (
     THRESHOLDS_DELTA_SHARE,
     UNLISTED_WORDS_DELTA_SHARES,
@@ -32,7 +32,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     one_round_part,
 )
 from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
-from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_spare_delta
+from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_arithmetic_delta
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -103,12 +103,12 @@ def ladder_budget(
     delta: float,
     max_n: int,
     max_items: int,
-    counting: Counting,
+    counting: CountsOptions,
     with_prior: bool = False,
 ) -> LadderBudget:
     """The budget at (epsilon, delta). With a prior, level 1 has two rounds, as later levels do."""
     words_rounds = len(UNLISTED_WORDS_DELTA_SHARES) if with_prior else len(WORD_ROUND_PARTS)
-    draws_delta = checked_spare_delta(
+    draws_delta = checked_arithmetic_delta(
         words_rounds * arithmetic_delta(max_items, epsilon)
         + (max_n if with_prior else max_n - 1) * forecast_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
@@ -132,7 +132,7 @@ def price_forecast(
     max_n: int,
     max_items: int,
     spurious: float,
-    counting: Counting,
+    counting: CountsOptions,
     prior: Prior | None = None,
 ) -> LevelsAndCost:
     budget = ladder_budget(epsilon, delta, max_n, max_items, counting, prior is not None)
@@ -158,7 +158,7 @@ def price_forecast(
             DeltaEvent(of_round, f"new words over the threshold, round {number}")
             for number, of_round in enumerate(deltas, start=1)
         ),
-        *counting.events(budget.sigma_with_counts),
+        *counting.counts_events(budget.sigma_with_counts),
         DeltaEvent(budget.draws_delta, "draws' distance from the exact noise"),
     )
     shared_out = (

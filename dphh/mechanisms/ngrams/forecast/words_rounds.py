@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round
 from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
@@ -30,7 +30,7 @@ class WordsRounds(AdaptiveRounds):
     @classmethod
     def from_price(cls, price: Price) -> WordsRounds:
         max_n, max_items = price["max_n"], price["max_items"]
-        counting = Counting.from_options(price["counts"])
+        counting = CountsOptions.from_options(price["counts"])
         budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
         return cls(rounds, words_in_one_round(budget, max_n, max_items))
