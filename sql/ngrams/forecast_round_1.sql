@@ -74,7 +74,7 @@ classed AS (
     WHERE round_1_sums.key >= 0
 ),
 
--- In tests the noise depends on a gram's name. In a run it depends on nothing.
+-- In tests a gram's name decides its noise. In a run nothing does: it is random.
 named AS (
     SELECT
         classed.key,

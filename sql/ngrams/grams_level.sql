@@ -11,9 +11,8 @@ CREATE TEMP TABLE noised AS
 WITH
 
 -- If |U_i| > Delta_k, choose Delta_k of U_i at random; 1 / sqrt(|U_i|) to each.
--- For each whole user, at most $max_items distinct grams, and the weight floor(2^b / sqrt(t)) for
--- each of these t grams (udfs/kernel/contributions.py). The first row of a batch has the sums over
--- all users of the batch.
+-- Each whole user adds the weight floor(2^b / sqrt(t)) to each of t grams, at most $max_items
+-- (udfs/kernel/contributions.py). The function sums a batch of users, in the batch's first row.
 users_contributions AS (
     SELECT
         unnest(

@@ -16,9 +16,8 @@ remaining AS (
 ),
 
 -- Algorithm 5: the set of a user's items, Delta_1 of them at random, 1 / sqrt(|U_i|) to each.
--- For each whole user, at most $max_items distinct words, and the weight floor(2^b / sqrt(t)) for
--- each of these t words (udfs/kernel/contributions.py). The first row of a batch has the sums over
--- all users of the batch.
+-- Each whole user adds the weight floor(2^b / sqrt(t)) to each of t words, at most $max_items
+-- (udfs/kernel/contributions.py). The function sums a batch of users, in the batch's first row.
 users_contributions AS (
     SELECT
         unnest(

@@ -20,9 +20,9 @@ remaining AS (
     FROM users
 ),
 
--- For each whole user, the $max_items words of the largest w, with weight floor(2^b w / |w|) each
--- (udfs/kernel/contributions.py), or in the first round any $max_items words with equal weights;
--- all other words with weight 0. The first row of a batch has the sums over all its users.
+-- Each whole user adds floor(2^b w / |w|) to each of the $max_items words of the largest w
+-- (udfs/kernel/contributions.py), or in the first round equal weights to any $max_items words; and 0
+-- to all other words. The function sums a batch of users, in the batch's first row.
 users_contributions AS (
     SELECT
         unnest(
