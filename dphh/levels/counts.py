@@ -12,7 +12,7 @@ from dphh.privacy.counts import (
     IntervalMargins,
     Weighing,
     checked_confidence,
-    counts_bits,
+    counts_grid_bits,
     interval_margins,
     sigma_on_grid,
 )
@@ -55,7 +55,7 @@ class CountsLevel(LevelOnGrid):
     ) -> CountsLevel:
         """The level whose noise is `relative_sigma` times a user's L2 norm."""
         most = min(max_items, keys)
-        bits = counts_bits(relative_sigma * sqrt(most), keys, most)
+        bits = counts_grid_bits(relative_sigma * sqrt(most), keys, most)
         return cls(
             level=1,
             keys=keys,

@@ -77,7 +77,7 @@ _NORMAL_CELL_ENDS = np.concatenate(
 
 @dataclass(frozen=True)
 class Composition:
-    """What events cost together: a Gaussian, an infinite loss, and counted randomised responses."""
+    """The composed cost of events: one Gaussian, an infinite loss, and randomised responses."""
 
     #: The standard deviation of the one Gaussian; infinite if nothing Gaussian was released.
     sigma: float
@@ -90,7 +90,8 @@ class Composition:
     #: If the first event is a set union: the events composed for each interval of the share of new
     #: items; the most costly one counts.
     by_new_share: tuple[Composition, ...] = ()
-    #: If a Gaussian release chose between a set union and rounds: its sigma. Else infinite.
+    #: The sigma of a first Gaussian release that chose between a set union and rounds; infinite if
+    #: there was none.
     first_sigma: float = math.inf
 
     def delta(self, epsilon: float) -> float:

@@ -17,7 +17,7 @@ def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
     steps from the mode it is too low by at most j. Both tails are left out where it is 0.
     """
     success, failure = p.numerator, p.denominator - p.numerator
-    mode = (n + 1) * success // p.denominator  # at most n, since p < 1
+    mode = (n + 1) * success // p.denominator  # the mode is at most n, since p < 1
     k, weight = mode, 1 << MODE_BITS
     while weight:
         yield k, weight

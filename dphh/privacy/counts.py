@@ -26,7 +26,8 @@ times what they add,
 where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of sum_j l_j subject to
 sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As r_j
 grows with j, a greedy choice from the top attains the maximum, which is a concave, piecewise linear
-function of x with slopes r_j (`most_removed`).
+function of x with slopes r_j
+(`most_removed_by_bounding`).
 
 The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
 rounded Gaussian's exact tails; sums of k octaves use |round(G) - G| <= 1/2 and the Gaussian's tail.
@@ -82,8 +83,8 @@ class Weighing:
         return min(self.max_items, self.keys)
 
     @property
-    def octave_unit(self) -> int:
-        """S: what stands in an octave's coordinate for one whole user removed from each key."""
+    def largest_octave_weight(self) -> int:
+        """S: what a user would add to the octave if bounding removed all from each of the keys."""
         return isqrt(self.most_in_full * self.unit**2 // 4)
 
     @property
@@ -91,10 +92,10 @@ class Weighing:
         """The number of octaves (users of K to 2K keys, 2K to 4K, ..., up to all keys)."""
         return (-(-self.keys // self.most_in_full) - 1).bit_length() if self.keys else 0
 
-    def octave(self, held: Integers) -> Integers:
+    def octave(self, keys_held: Integers) -> Integers:
         """The octave of users who hold so many keys: 0 up to K keys, 1 up to 2K, 2 up to 4K."""
         tops = self.most_in_full << np.arange(self.octaves + 1, dtype=np.int64)
-        return np.searchsorted(tops, held).astype(np.int64)
+        return np.searchsorted(tops, keys_held).astype(np.int64)
 
     @cached_property
     def weights(self) -> Integers:
@@ -107,11 +108,11 @@ class Weighing:
 
     @cached_property
     def octave_weights(self) -> Integers:
-        """e(m), what a user of m keys adds to the octave, for m = 0 to `keys`; 0 up to K."""
+        """e(m), what a user of m keys adds to the octave, for m = 0 to `keys`; 0 while m <= K."""
         return self._octave_weights_of(self.unit - self.weights)
 
     def _octave_weights_of(self, removed: Integers) -> Integers:
-        return -(-self.octave_unit * removed // self.unit)
+        return -(-self.largest_octave_weight * removed // self.unit)
 
     @cached_property
     def loss_ratios(self) -> Floats:
@@ -123,7 +124,7 @@ class Weighing:
             return np.asarray((self.unit - least) / least)
 
 
-def counts_bits(sigma: float, keys: int, max_items: int) -> int:
+def counts_grid_bits(sigma: float, keys: int, max_items: int) -> int:
     """b, where one user is 2^b grid units, for noise of `sigma` users on each count."""
     if sigma > LARGEST_GRID_SIGMA:
         raise UsageError(
@@ -244,20 +245,20 @@ def _intervals(
     g = weighing.unit
     low = np.maximum(-((margins.below - least_noised) // g), 0)
     most = most_noised + margins.above
-    high = (most + most_removed(most, octave_sums, weighing, margins)) // g
+    high = (most + most_removed_by_bounding(most, octave_sums, weighing, margins)) // g
     # An interval that contains no whole number has missed the true one; it gets the estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 
-def most_removed(
+def most_removed_by_bounding(
     unnoised: Integers, octave_sums: Integers, weighing: Weighing, margins: IntervalMargins
 ) -> Integers:
     """The most grid units that bounding can have removed from a key, for each upper bound in
     `unnoised` on the key's un-noised sum. `octave_sums` are noised, from the lowest octave."""
     if not weighing.octaves:
         return np.zeros_like(unnoised)
-    noised = np.cumsum(octave_sums[::-1])  # of the highest octave, the two highest, ...
-    scale = weighing.unit / weighing.octave_unit
+    noised = np.cumsum(octave_sums[::-1])  # over the highest octave, the two highest, ...
+    scale = weighing.unit / weighing.largest_octave_weight
     upper = np.maximum(noised + np.asarray(margins.lost), 0) * scale
     # A sum over more octaves is no smaller, so its bound also bounds the shorter sums.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
@@ -272,7 +273,7 @@ def checked_confidence(confidence: float) -> float:
     number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
     if not number or not 0.5 <= confidence <= 1 - 1e-9:
         raise UsageError(
-            f"confidence: found {confidence!r}; give a probability from 0.5, such as 0.95, and "
-            "below 1"
+            f"confidence: found {confidence!r}; give a probability of at least 0.5 and below 1, "
+            "such as 0.95"
         )
     return float(confidence)

@@ -97,13 +97,10 @@ class Event(ABC):
                 f"found {type(self.note).__name__}; leave it out or quote it."
             )
 
-    def numbers(self) -> EventJson:
-        """The event's kind and numbers as JSON, without the note."""
-        said = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}
-        return {"kind": self.kind, **said}
-
-    def to_json(self) -> EventJson:
-        return {**self.numbers(), "note": self.note}
+    def to_json(self, *, with_note: bool = True) -> EventJson:
+        numbers = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}
+        note = {"note": self.note} if with_note else {}
+        return {"kind": self.kind, **numbers, **note}
 
 
 def _names_of_numbers(kind: type[Event]) -> list[str]:
@@ -265,7 +262,7 @@ def events_to_json(events: Collection[Event], *, with_notes: bool = True) -> lis
     """The events as JSON, as ledgers, manifests and plans store them; or without notes, as requests
     are compared. An error if any event is of an unknown kind."""
     costs_of(events)
-    return [event.to_json() if with_notes else event.numbers() for event in events]
+    return [event.to_json(with_note=with_notes) for event in events]
 
 
 def events_from_json(records: Iterable[Mapping[str, object]]) -> tuple[Event, ...]:
@@ -291,7 +288,7 @@ def event_from_json(record: Mapping[str, object]) -> Event:
             f"an event of kind {found} has the fields {', '.join(known)}, found "
             f"{', '.join(sorted(values)) or 'none'}; was it written by a newer dphh?"
         )
-    return kind(**values)  # the class checks the values
+    return kind(**values)  # the event's class checks the values
 
 
 def _check_number(kind: str, name: str, value: object) -> None:

@@ -39,9 +39,9 @@ def norm_on_grid(sigma: float, sigma_grid: int) -> int:
     return int(sigma_grid / sigma * (1 - 2**-40))
 
 
-def round_1_weight(unit: int, held: int) -> int:
+def round_1_weight(unit: int, grams_held: int) -> int:
     """What a user of so many grams adds to each in round 1."""
-    return isqrt(unit * unit * (LIST_SIZES_DIVISOR - 1) // (LIST_SIZES_DIVISOR * held))
+    return isqrt(unit * unit * (LIST_SIZES_DIVISOR - 1) // (LIST_SIZES_DIVISOR * grams_held))
 
 
 def list_size_weight(unit: int) -> int:
@@ -53,13 +53,13 @@ def bins_of_list_sizes(list_sizes: Integers) -> Integers:
     return np.searchsorted(LIST_SIZE_BIN_STARTS, list_sizes, side="right") - 1
 
 
-def round_2_weights(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
-    """What each pair of a holder (from 0 to `users` - 1) and a gram adds in round 2: floor(unit g /
-    |g|_2), where g is the gram's planned weight and |g|_2 the norm of the holder's, rounded up."""
+def round_2_weights(unit: int, planned: Integers, holders: Integers, users: int) -> Integers:
+    """What each pair of a holder (0 to `users` - 1) and a gram adds in round 2: floor(unit g /
+    |g|_2), where g is the pair's planned weight and |g|_2 the norm of the holder's, rounded up."""
     squares = np.zeros(users, dtype=np.int64)
-    np.add.at(squares, holder, g * g)
+    np.add.at(squares, holders, planned * planned)
     norms = floor_roots(np.maximum(squares, 1) - 1) + 1
-    return unit * g // norms[holder]
+    return unit * planned // norms[holders]
 
 
 def forecast_draws_delta(epsilon: float) -> float:

@@ -72,7 +72,7 @@ from dphh.errors import DphhError, UsageError
 TABLE_BITS = 256  # the table's probabilities are in units of 2^-TABLE_BITS
 TABLE_ONE = 1 << TABLE_BITS  # the probability 1 in the table's units
 REACH_IN_SIGMAS = 19  # the table ends at 19 sigma; the probability beyond is less than 2^-264
-LARGEST_TABLE_SIGMA = 2**18  # in grid units
+LARGEST_TABLE_SIGMA = 2**18  # the largest sigma of a table, in grid units
 _WORKING_BITS = TABLE_BITS + 64  # entries are computed in units of 2^-_WORKING_BITS
 _LOG2_STRETCHES = 6  # sigma is from 2^5 to 2^6 stretches long, 2^6 excluded
 _GUARD_BITS = 16  # the series h has so many more bits than the density g
@@ -80,7 +80,7 @@ _SERIES_ERROR = 1 << 23  # a bound on the error of an entry's series, in units o
 _TAIL_SLACK = 2  # a tail is at least its entry and less than its entry + _TAIL_SLACK
 _ENTRIES_AT_ONCE = 1 << 14  # the first 64 bits of so many entries fit the processor's cache
 _LEADING_TERMS = 14  # the first 64 bits of an entry need so many terms of the series
-_LEADING_GUARD_BITS = 4  # these terms have so many bits more than 64
+_LEADING_GUARD_BITS = 4  # the terms for the first 64 bits have so many bits more
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class RoundedGaussian:
                 integral *= places
             integral >>= _LEADING_GUARD_BITS
             parts.append((np.array(centres, dtype=np.int64)[:, np.newaxis] - integral).ravel())
-        surely = np.concatenate(parts)[1 << (width - 1) :]  # from the entry of k = 1 on
+        surely = np.concatenate(parts)[1 << (width - 1) :]  # entries from k = 1 on
         surely = np.minimum.accumulate(np.maximum(surely, 0))
         return np.ascontiguousarray(surely[::-1]).view(np.uint64), 2 * wrong + 2
 
@@ -196,7 +196,7 @@ class RoundedGaussian:
             return TABLE_ONE - self.survival(1 - k)
         return self.survival(k) + _TAIL_SLACK
 
-    def tail_lower(self, k: int) -> Fraction:
+    def tail_lower_bound(self, k: int) -> Fraction:
         """A lower bound on P(noise >= k), for every integer k."""
         if k < 1:
             return 1 - self.tail(1 - k)
@@ -215,13 +215,13 @@ class RoundedGaussian:
 
     def largest_with_tail_at_least(self, q: Fraction) -> int:
         """The largest k with a proven P(noise >= k) >= q."""
-        if not 0 < q <= self.tail_lower(-self.reach):
+        if not 0 < q <= self.tail_lower_bound(-self.reach):
             raise UsageError(
                 f"a tail probability must be above 0 and below 1 - 2^-{TABLE_BITS - 1}, "
                 f"not {float(q)!r}"
             )
         ks = range(-self.reach, self.reach + 2)
-        return ks[bisect_left(ks, True, key=lambda k: self.tail_lower(k) < q) - 1]
+        return ks[bisect_left(ks, True, key=lambda k: self.tail_lower_bound(k) < q) - 1]
 
 
 @lru_cache(maxsize=32, typed=True)  # typed: 5.0 and True must not find the table of 5 and 1

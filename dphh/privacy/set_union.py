@@ -71,11 +71,6 @@ def weight(bits: int, items_held: int) -> int:
     return isqrt(4**bits // items_held)
 
 
-def weights(bits: int, max_items: int) -> list[int]:
-    """The weights of users who hold 1, 2, ..., `max_items` items."""
-    return [weight(bits, t) for t in range(1, max_items + 1)]
-
-
 def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
     """Pairs (t, w_t): each weight w_t once, with the most items t that a user of this weight
     holds, which is the worst case."""

@@ -24,13 +24,14 @@ from dphh.errors import UsageError
 FloatArray = NDArray[np.float64]
 
 _PROBABILITY_ONE = 1 << 64  # the numerator of the probability 1
-_DECIMAL_CONTEXT = Context(prec=80)  # digits of e^epsilon and of logarithms
+_DECIMAL_CONTEXT = Context(prec=80)  # 80 digits for e^epsilon and for logarithms
 _EXP_MARGIN = Decimal("1e-60")  # far above the error of e^epsilon, far below 2^-64
 
 
 @dataclass(frozen=True)
 class SubsetSelection:
-    """Reports of `size` of the values 0..domain-1: the own one with probability numerator/2^64."""
+    """Reports of `size` of the values 0 to domain - 1. The user's own value is in a report with
+    probability numerator / 2^64."""
 
     domain: int
     size: int

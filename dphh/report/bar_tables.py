@@ -85,7 +85,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
         frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
-    bars = _bars(pl.concat([frame, EMPTY_FRAME], how="diagonal"), release.manifest)
+    bars = _with_bar_columns(pl.concat([frame, EMPTY_FRAME], how="diagonal"), release.manifest)
     people = bars["low"].count() > 0
     # Numbers of users have one table for all phrases (two tokens and more), scores have a table for
     # each length, and items without numbers have one table.
@@ -128,9 +128,9 @@ def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
     return meaning_of_scores(release.manifest) if any(bar.text for bar in bars) else ""
 
 
-def _bars(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
-    """A row for each number of users (in each group), with an interval that holds together with all
-    others; if users were not counted, a row for each score."""
+def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
+    """The rows with a number of users as value, and with intervals that hold together; if users
+    were not counted, all rows, with the score as value."""
     if frame["users"].count() == 0:
         return frame.with_columns(value="score", group=None)
     counted = frame.drop_nulls("users").with_columns(value="users", error=None)

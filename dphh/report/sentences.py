@@ -43,12 +43,12 @@ def promise_in_words(privacy: Privacy) -> str:
     """What epsilon and delta mean, for those who read no theorem."""
     epsilon = privacy.published_epsilon
     digits = max(0, 3 - int(epsilon / log(10)))
-    factor = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"  # rounded up
+    rounded_up = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
     what = {"user": "one person's rows", "contribution": "one contribution"}.get(
         privacy.protects, "one of what is protected"
     )
     said = (
-        f"Whatever came out, it was at most {factor if epsilon <= 20 else f'e^{epsilon:.4g}'} "
+        f"Whatever came out, it was at most {rounded_up if epsilon <= 20 else f'e^{epsilon:.4g}'} "
         f"times as likely with {what} in the data as without"
     )
     if not privacy.both_directions:

@@ -16,7 +16,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import events_from_json
 from dphh.report.sentences import Released, Tokens
-from dphh.report.why import parts_of
+from dphh.report.why import needed_parts
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
@@ -94,5 +94,5 @@ def _problems_of_levels(release: Released, distinct: set[Tokens], is_cut: bool) 
         few, most = there[number], released[number]
         if few > most or (few < most and not is_cut):
             yield f"level {number} has {few:,} items, but {most:,} were released"
-    if not is_cut and any(not distinct.issuperset(parts_of(each, levels)) for each in distinct):
+    if not is_cut and any(not distinct.issuperset(needed_parts(each, levels)) for each in distinct):
         yield "it has a phrase whose parts were not found"

@@ -86,7 +86,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
         said = f"{said} released, and a phrase is tried only where its parts were."
         yield "a part was not released", said
-    subject = f"{name}: its parts were released, and it" if parts_of(tokens, levels) else name
+    subject = f"{name}: its parts were released, and it" if needed_parts(tokens, levels) else name
     yield "below", _below_threshold_sentence(release, len(tokens), subject)
 
 
@@ -96,7 +96,7 @@ def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
-def parts_of(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
+def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
     """The parts of a phrase that must be released before the phrase can be."""
     is_trie = any(level["kind"] in ("vote", "batch", "local") for level in levels)
     if is_trie:
@@ -111,7 +111,7 @@ def _missing_parts(
 ) -> tuple[Tokens, ...]:
     """The shortest parts of a phrase that were not released, so that it was not looked at."""
     found: list[Tokens] = []
-    for part in parts_of(tokens, levels):
+    for part in needed_parts(tokens, levels):
         if part not in released:
             found += _missing_parts(part, released, levels) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))

@@ -52,7 +52,7 @@ def test_no_small_vector_costs_more_than_is_said(unit, items, sigma):
     every = [*vectors(unit * unit, items, unit)]
     least = unit + noise.smallest_with_tail_at_most(MOST_SINGLE_ITEM_TAIL)
     for threshold in range(least, least + 8 * sigma, 3):
-        worst = max(sum(noise.tail_lower(threshold - w) for w in each) for each in every)
+        worst = max(sum(noise.tail_lower_bound(threshold - w) for w in each) for each in every)
         assert worst <= any_weights_cost(noise, unit, items, threshold)
 
 

@@ -14,7 +14,7 @@ from dphh.privacy.counts import (
     Weighing,
     count_intervals,
     interval_margins,
-    most_removed,
+    most_removed_by_bounding,
     sigma_on_grid,
     simultaneous_intervals,
 )
@@ -33,7 +33,7 @@ def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most
         assert held * adds**2 + reports**2 <= square
         if held > most:  # and what is left of it would not give another unit to each key
             lost = 2**bits - adds - 1
-            more = -(-weighing.octave_unit * lost // 2**bits)
+            more = -(-weighing.largest_octave_weight * lost // 2**bits)
             assert held * (adds + 1) ** 2 + more**2 > square
 
 
@@ -80,7 +80,8 @@ def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
     for _ in range(20):
         lost = rng.integers(-200, 20_000, weighing.octaves)
         weight = int(rng.integers(0, 60_000))
-        upper = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0) * 256 / weighing.octave_unit
+        at_most = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0)
+        upper = at_most * 256 / weighing.largest_octave_weight
         best = linprog(
             -np.ones(weighing.octaves),
             A_ub=np.vstack(
@@ -88,7 +89,7 @@ def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
             ),
             b_ub=np.append(upper, weight),
         )
-        said = most_removed(np.array([weight]), lost, weighing, margins)[0]
+        said = most_removed_by_bounding(np.array([weight]), lost, weighing, margins)[0]
         assert -best.fun <= said <= -best.fun + 2.1
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dphh.privacy.forecast_rounds import round_2_weights
 from dphh.privacy.reweighing import ONE_W
-from dphh.privacy.set_union import weights
+from dphh.privacy.set_union import weight
 from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, unmixed_hashes
 
 #: About how many positions are processed at a time: they stay in the processor's cache.
@@ -90,7 +90,8 @@ class EqualWeights:
 @lru_cache(maxsize=64)
 def _weights_by_key_count(grid_bits: int, max_items: int) -> Integers:
     """The weights of a user's keys if the user holds 0, 1, ..., max_items keys."""
-    return np.array([0, *weights(grid_bits, max_items)], dtype=np.int64)
+    weights = [weight(grid_bits, held) for held in range(1, max_items + 1)]
+    return np.array([0, *weights], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from dphh.errors import UsageError
 from dphh.levels.counts import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
-from dphh.privacy.counts import MOST_KEYS, counts_bits
+from dphh.privacy.counts import MOST_KEYS, counts_grid_bits
 from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest_positive, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
@@ -147,6 +147,6 @@ def found_counts_of(
                 groups=options.groups,
                 min_users=options.min_users,
             )
-            counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
+            counts_grid_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting
     return None

@@ -146,7 +146,7 @@ def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
         for j, (noise, threshold, level) in enumerate(steps[:length], start=1):
             pieces = length - j + 1
             own = weight(level.grid_bits, min(pieces, level.max_items))
-            failure += pieces * (1 - noise.tail_lower(threshold - users * own))
+            failure += pieces * (1 - noise.tail_lower_bound(threshold - users * own))
         return failure <= 1 - FINDING_PROBABILITY
 
     # Where a user may not count for all pieces of a gram, no number is promised.
