@@ -7,7 +7,7 @@ WITH
 
 -- A user who holds at most K = max_items keys adds one user to each of them. A user who holds more
 -- adds less to each, and adds what bounding removed to the octave of how many they hold. So the L2
--- norm is bounded (udfs/kernel/given_grams.py). The function sums a batch, in the batch's first row.
+-- norm is bounded (udfs/kernel/given_grams.py). The function sums a batch, in its first row.
 users_contributions AS (
     SELECT unnest(dphh_contributions_to_counts(lengths, ids, $weighing)) AS contribution
     FROM counted_users

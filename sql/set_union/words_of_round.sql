@@ -21,8 +21,8 @@ remaining AS (
 ),
 
 -- Each whole user adds floor(2^b w / |w|) to each of the $max_items words of the largest w
--- (udfs/kernel/contributions.py), or in the first round equal weights to any $max_items words; and 0
--- to all other words. The function sums a batch of users, in the batch's first row.
+-- (udfs/kernel/contributions.py), or in the first round equal weights to any $max_items words; to
+-- all other words it adds 0. The function sums a batch of users, in the batch's first row.
 users_contributions AS (
     SELECT
         unnest(
