@@ -28,7 +28,7 @@ from dphh.corpora.stores import hide_progress_bar, reach_stores
 from dphh.corpora.tables import JSON_USER_ERROR
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import database_of, parquet_pattern
+from dphh.files.paths import duckdb_file_of, parquet_pattern
 
 _CSV_PATTERN = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSONL_PATTERN = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -42,7 +42,7 @@ def opened_unless_parquet(corpus: Corpus) -> Corpus:
     if corpus.kind != "path":
         return corpus
     places = corpus.where
-    if len(places) == 1 and (database := database_of(places[0])) is not None:
+    if len(places) == 1 and (database := duckdb_file_of(places[0])) is not None:
         table = _table_of_database(database, places[0][len(database) :].strip("/"))
         return replace_corpus(corpus, kind="table", source=table)
     refuse_delta_and_iceberg(corpus)

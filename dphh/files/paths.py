@@ -35,7 +35,7 @@ def is_remote(path: str) -> bool:
     return _ADDRESS.match(path) is not None
 
 
-def database_of(path: str) -> str | None:
+def duckdb_file_of(path: str) -> str | None:
     """The DuckDB file of a path, as in `app.duckdb` or `app.duckdb/reviews`; None for others."""
     if is_remote(path) or os.path.lexists(path):
         return path if os.path.isfile(path) and _DUCKDB_FILE_ENDING.search(path) else None
@@ -59,7 +59,7 @@ def files_named(place: str) -> list[str]:
     folders."""
     if is_remote(place):
         return []
-    if (database := database_of(place)) is not None:
+    if (database := duckdb_file_of(place)) is not None:
         # Rows that are not yet in the database file are in its log.
         return [file for file in (database, f"{database}.wal") if os.path.lexists(file)]
     names = glob(parquet_pattern(place), recursive=True, include_hidden=True)

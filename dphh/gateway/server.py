@@ -47,14 +47,14 @@ log = logging.getLogger("dphh.gateway")
 #: The most bytes of a query string, and the most characters of a refusal.
 LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
 #: One analyst may have so many requests at one time, and so many plans and runs that go on or wait.
-MOST_REQUESTS = 8
+MOST_REQUESTS_OF_ANALYST = 8
 #: How long answers are kept, and how many bytes of them, because clients ask for one file several
 #: times: for its size, then for its parts. A kept release answers every repetition of its request,
 #: another kept answer only a request for a part of it.
 KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
 #: Pricing is stopped after so many seconds. It reads no data, so only absurd options take longer.
-PRICING_SECONDS = 30.0
+MOST_PRICING_SECONDS = 30.0
 #: A client whose request is refused for now is told to repeat it after so many seconds.
 RETRY_SECONDS = 10
 
@@ -120,7 +120,7 @@ class Gateway:
         analyst: str | None = ""
         try:
             analyst = await self._analyst_or_owner(request)
-            if self._in_flight[analyst] >= MOST_REQUESTS:
+            if self._in_flight[analyst] >= MOST_REQUESTS_OF_ANALYST:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
             try:
@@ -194,7 +194,7 @@ class Gateway:
         `pays`: the order is run, and not only priced."""
         key = (order.analyst, pays, repr(order))
         if (task := self._tasks.get(key)) is None:
-            if sum(each[0] == order.analyst for each in self._tasks) >= MOST_REQUESTS:
+            if sum(each[0] == order.analyst for each in self._tasks) >= MOST_REQUESTS_OF_ANALYST:
                 raise Refused("Too many of your runs wait; repeat this request in a moment", 429)
             task = self._tasks[key] = asyncio.create_task(self._answer_in_turn(order, pays=pays))
             task.add_done_callback(lambda _: self._tasks.pop(key))
@@ -204,7 +204,7 @@ class Gateway:
         """Price the order, in limited time; then, if it pays, run it. Orders of one analyst take
         turns with those of others: each analyst has one at a time with a worker."""
         async with self._turns[order.analyst, pays]:
-            answer = await self._planner.answer(order, PRICING_SECONDS)
+            answer = await self._planner.answer(order, MOST_PRICING_SECONDS)
             if answer is None:
                 slow = (
                     "Pricing took too long, or its process ended. Ask again; if that is no help, "

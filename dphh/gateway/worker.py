@@ -33,7 +33,7 @@ from dphh.registry import VERBS
 from dphh.report.plan_lines import sections_without_ledger
 
 #: The most bytes of memory for pricing, which reads no data: only an absurd option needs more.
-_PRICING_MEMORY = 6 * 2**30
+_MOST_PRICING_BYTES = 6 * 2**30
 #: After a signal, a worker has this many seconds to clean up.
 _CLEANUP_SECONDS = 8.0
 
@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, run_options: Mapping[str, Any] | None) -> None:
         self._run_options = run_options
-        self._thread = ThreadPoolExecutor(1)  # waits for the answers of the process
+        self._thread = ThreadPoolExecutor(1)  # this thread waits for the process's answers
         self._process: Any = None
         self._pipe: Connection | None = None
         self._closed = False
@@ -109,7 +109,7 @@ class Worker:
 def _answer_orders(pipe: Connection, run_options: Mapping[str, Any] | None) -> None:
     os.umask(0o077)
     if run_options is None:
-        resource.setrlimit(resource.RLIMIT_AS, (_PRICING_MEMORY, _PRICING_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_PRICING_BYTES, _MOST_PRICING_BYTES))
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):

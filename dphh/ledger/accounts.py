@@ -324,7 +324,7 @@ def record_change(
 
 
 def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
-    """Charge an account for the runs that were booked on its files before it had them."""
+    """Charge a new account, or one whose corpus is replaced, for the earlier runs on its files."""
     for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
         if holds(account.corpus, places_of(corpus_from_json(json.loads(text)))):
             con.execute(

@@ -53,7 +53,7 @@ from dphh.rows.user import unit_and_columns, user_option
 
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
-#: The most attempts of one run: that it fails may disclose something about the data that no theorem
+#: The most attempts of one run: each failure may disclose something about the data that no theorem
 #: covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
@@ -94,10 +94,10 @@ class Ledger(Accounts):
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
-                paying = self._payers(con, request.corpus, places)
-                self._check_caps(con, request, paying)
+                payers = self._payers(con, request.corpus, places)
+                self._check_caps(con, request, payers)
                 run = run_id or uuid.uuid4().hex
-                booked = self._insert_run(con, run, request, setting, files, paying)
+                booked = self._insert_run(con, run, request, setting, files, payers)
         if not booked.settled:
             self.booked_here.add(booked.run_id)
         return booked
@@ -120,19 +120,19 @@ class Ledger(Accounts):
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
-        """Which accounts would pay for this request now, whether they allow it, and the room under
-        their caps. Changes nothing."""
+        """Which accounts would pay for this request now, whether they allow it, and what is left
+        under their caps. Changes nothing."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
-            paying, refused = [], None
+            payers, refused = [], None
             try:
-                paying = self._payers(con, request.corpus, places)
-                self._check_caps(con, request, paying)
+                payers = self._payers(con, request.corpus, places)
+                self._check_caps(con, request, payers)
             except BudgetRefused as problem:
                 refused = str(problem)
             if self.analyst is not None:  # an analyst may know only their own share
-                shares = [share_of(con, each, self.analyst) for each in paying[:1]]
-                paying = [each for each in shares if each is not None]
+                shares = [share_of(con, each, self.analyst) for each in payers[:1]]
+                payers = [each for each in shares if each is not None]
         price = request.price
         ahead = [
             (
@@ -140,10 +140,10 @@ class Ledger(Accounts):
                 share_used([price], each.cap),
                 number_that_fit(each.prices, each.cap, price),
             )
-            for each in paying
+            for each in payers
         ]
         scarcest = min(ahead, key=lambda each: (each[2], -each[1]), default=None)
-        return Outlook(tuple(paying), refused, scarcest)
+        return Outlook(tuple(payers), refused, scarcest)
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
         """The accounts that pay for runs on a corpus. Refuses runs that no price would allow."""
@@ -304,7 +304,7 @@ class Ledger(Accounts):
         request: Request,
         setting: Setting,
         files: str | None,
-        paying: Sequence[Account],
+        payers: Sequence[Account],
     ) -> Booked:
         day, key = start_of_today(), os.urandom(32)
         row = {
@@ -329,8 +329,8 @@ class Ledger(Accounts):
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
         ).lastrowid
-        con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in paying))
-        return Booked(run_id, tuple(each.name for each in paying), new=True, key=key)
+        con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
+        return Booked(run_id, tuple(each.name for each in payers), new=True, key=key)
 
     def _entry(self, con: sqlite3.Connection, run: sqlite3.Row) -> Entry:
         unchanged = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
@@ -346,7 +346,7 @@ class Ledger(Accounts):
         )
 
 
-# The functions below run inside the caller's transaction.
+# The functions below run inside the caller's transaction, on its connection.
 
 
 def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:

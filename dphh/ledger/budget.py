@@ -35,8 +35,8 @@ from dphh.wording.options import check_choice
 Rule = Literal["divergence", "sums"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
-#: The most further runs that are counted when a price is compared with what is left of a cap.
-MOST_COUNTED_RUNS = 10_000
+#: How many more runs fit under a cap is counted up to this number.
+MOST_RUNS_LEFT = 10_000
 #: The relative amount by which the events of a run may exceed its claimed delta: rounding errors.
 _CLAIM_TOLERANCE = 1e-9
 #: A bound on the relative rounding error of a few logarithms, products and sums.
@@ -145,8 +145,8 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 
 
 def share_used(prices: Sequence[Booking], cap: Cap) -> float:
-    """The larger of the shares of a cap's two amounts that these runs use. At most 1 if the runs
-    fit, at least 1 if they do not."""
+    """The share of a cap that these runs use: the larger of those of its loss and of its delta. At
+    most 1 if the runs fit, at least 1 if they do not."""
     most = allowed(cap)
     took = amounts_of(prices, most.order)
     share = max(_ratio(took.loss, most.loss), _ratio(took.delta, most.delta))
@@ -158,9 +158,9 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
     if not fits([*prices, price], cap):
         return 0
     low, high = 1, 2
-    while high <= MOST_COUNTED_RUNS and fits([*prices, *[price] * high], cap):
+    while high <= MOST_RUNS_LEFT and fits([*prices, *[price] * high], cap):
         low, high = high, 2 * high
-    high = min(high, MOST_COUNTED_RUNS + 1)
+    high = min(high, MOST_RUNS_LEFT + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits([*prices, *[price] * middle], cap) else (low, middle)
@@ -239,7 +239,7 @@ def _float_at_most(number: Fraction | float) -> float:
 
 
 @dataclass(frozen=True)
-class Amounts:
+class LossAndDelta:
     """The two amounts of a cap's rule, loss and delta: what a cap allows, or what runs use."""
 
     #: Under the rule "divergence" the order of the divergences; under "sums" None.
@@ -251,20 +251,20 @@ class Amounts:
 
 
 @lru_cache(maxsize=64)
-def allowed(cap: Cap) -> Amounts:
+def allowed(cap: Cap) -> LossAndDelta:
     """The two amounts that a cap allows; divergences at the order that allows the least noise.
 
     With the loss B and the delta d, d + (1 - d) R <= the cap's delta, where R is the delta of the
     divergence B at epsilon: e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
     """
     if cap.kept == "sums":
-        return Amounts(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
+        return LossAndDelta(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
     # Thresholds have the same share of delta as in one run, so that k runs of (epsilon, delta) / k
     # fit a cap of (epsilon, delta).
     for_thresholds = NEW_ITEMS_SHARE * cap.delta
     rest = cap.delta - for_thresholds
     if rest < 1e-290:
-        return Amounts(2.0, 0.0, Fraction(cap.delta))
+        return LossAndDelta(2.0, 0.0, Fraction(cap.delta))
 
     def allowed_divergence(order: float) -> float:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
@@ -278,14 +278,16 @@ def allowed(cap: Cap) -> Amounts:
     # The order is rounded: it must not depend on the last digits of a search.
     order = 1 + 2 ** (round(8 * best.x) / 8)
     slack = _ROUNDING_ERROR * (cap.epsilon + (1 + abs(math.log(rest))) / (order - 1))
-    return Amounts(order, max(allowed_divergence(order) - slack, 0.0), Fraction(for_thresholds))
+    loss = max(allowed_divergence(order) - slack, 0.0)
+    return LossAndDelta(order, loss, Fraction(for_thresholds))
 
 
-def amounts_of(prices: Sequence[Booking], order: float | None) -> Amounts:
+def amounts_of(prices: Sequence[Booking], order: float | None) -> LossAndDelta:
     """The two amounts that these runs use, rounded up. Without an `order`, by the rule "sums"."""
     if order is None:
         epsilon = sum(_as_fraction(each.epsilon) for each in prices)
-        return Amounts(None, epsilon, Fraction(sum(_as_fraction(each.delta) for each in prices)))
+        delta = Fraction(sum(_as_fraction(each.delta) for each in prices))
+        return LossAndDelta(None, epsilon, delta)
     divergences: list[float] = []
     delta = Fraction(0)
     for cost in costs_of(_events(prices)):
@@ -297,7 +299,7 @@ def amounts_of(prices: Sequence[Booking], order: float | None) -> Amounts:
             divergences.append(cost.one_direction_epsilon)
         if cost.delta is not None:
             delta += Fraction(cost.delta)
-    return Amounts(order, math.fsum(divergences) * (1 + _ROUNDING_ERROR), delta)
+    return LossAndDelta(order, math.fsum(divergences) * (1 + _ROUNDING_ERROR), delta)
 
 
 def _divergence_of_randomised_response(epsilon: float, order: float) -> float:

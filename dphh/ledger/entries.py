@@ -21,7 +21,7 @@ from dphh.rows.user import user_option
 from dphh.wording.cells import safe_cell
 
 Manifest = dict[str, Any]
-#: Names and values that must be unchanged when a run continues.
+#: What must be unchanged when a run continues, by name, such as "engine" and "files".
 Setting = dict[str, str]
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import UsageError
-from dphh.files.paths import absolute_place, database_of, files_named, is_remote
+from dphh.files.paths import absolute_place, duckdb_file_of, files_named, is_remote
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -119,7 +119,7 @@ def _with_links_resolved(place: str) -> str:
     """The path with links resolved up to the first wildcard; an address as it is."""
     if is_remote(place):
         return place.rstrip("/")
-    place = database_of(place) or place
+    place = duckdb_file_of(place) or place
     if os.path.lexists(place) or _WILDCARD.search(place) is None:
         return os.path.realpath(place)
     folder = os.path.dirname(_WILDCARD.split(place)[0])

@@ -45,7 +45,7 @@ class Account:
 
     @cached_property
     def used(self) -> float:
-        """The larger of the shares of the cap's two amounts that are used."""
+        """The used share of the cap: the larger of those of its loss and of its delta."""
         return budget.share_used(self.prices, self.cap)
 
     @cached_property

@@ -11,7 +11,7 @@ from dphh.columns import OTHER_GROUP
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
-from dphh.ledger.budget import MOST_COUNTED_RUNS, percent
+from dphh.ledger.budget import MOST_RUNS_LEFT, percent
 from dphh.ledger.spending import guarantee_sentence
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
@@ -41,7 +41,7 @@ def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section
     privacy = price.privacy
     if corpus is not None:
         privacy = privacy_of_corpus(price, corpus.user, of_files=corpus.source is None)
-    limits = [] if corpus is None else [("note", corpus.content.limits)]
+    limits = [] if corpus is None else [("note", corpus.content.limits_in_words)]
     return [
         ("privacy", promise_lines(privacy)),
         ("finds", finds_lines(price.finds)),
@@ -192,6 +192,6 @@ def share_of_cap_line(outlook: Outlook, cap_name: str | None = None) -> str | No
     taken = "more than 100%" if share > 1 else percent(share)
     if cap_name is not None:
         return f"takes {taken} of {cap_name}"
-    runs = with_noun(runs_left, "such run") if runs_left < MOST_COUNTED_RUNS else "many such runs"
+    runs = with_noun(runs_left, "such run") if runs_left < MOST_RUNS_LEFT else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
     return f"takes {taken} of the cap of {one_line(account)}; {left}"

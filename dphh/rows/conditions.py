@@ -27,7 +27,7 @@ _ALLOWED_OPERATORS = {
     "ARRAY_EXTRACT", "ARRAY_SLICE", "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE",
     "OPERATOR_IS_NOT_NULL", "OPERATOR_IS_NULL", "OPERATOR_NOT",
 }  # fmt: skip
-#: Functions whose value depends on their arguments alone, separated by white space.
+#: The functions that a condition may call: their value depends on their arguments alone.
 _ALLOWED_FUNCTIONS = """
     + - * / // % ~~ !~~ ~~* !~~* ~~~ ^@ || abs ceil ceiling floor round sign trunc
     contains ends_with left length len lower lcase ltrim nullif ifnull prefix regexp_extract
@@ -179,7 +179,7 @@ def _columns_in(tree: dict[str, Any]) -> list[str]:
     return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
 
 
-def check_types(where: str, column_types: Mapping[str, str]) -> None:
+def check_condition_types(where: str, column_types: Mapping[str, str]) -> None:
     """Check before a run pays that a condition is boolean for columns of these types and that its
     constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
@@ -192,13 +192,14 @@ def check_types(where: str, column_types: Mapping[str, str]) -> None:
     plain = asked.sql.removeprefix("try")  # try() would hide a constant that does not fit
     try:
         with duckdb.connect() as con:
-            con.execute("PRAGMA disable_optimizer")  # it would skip comparisons with NULL
+            con.execute("PRAGMA disable_optimizer")  # optimizing skips comparisons with NULL
             con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
             asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
             ((kind, _),) = con.execute(asking).fetchall()
     except duckdb.Error as problem:
         said = str(problem).partition("\n")[0]
-        if any("ENUM" in column_types[column] for column in asked.columns):  # it may quote data
+        # DuckDB's error quotes values of an ENUM, which are data.
+        if any("ENUM" in column_types[column] for column in asked.columns):
             said = type(problem).__name__
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":

@@ -122,7 +122,7 @@ class Content:
         return "" if self.reading == "characters" or self.unit is not None else " "
 
     @property
-    def limits(self) -> str:
+    def limits_in_words(self) -> str:
         """How much of long texts and tokens counts, in words."""
         what = "tokens of a list" if self.reading == "list" else "characters of a text"
         longer = {"truncate": "cut", "drop": "left out", "error": "refused"}[self.too_long]

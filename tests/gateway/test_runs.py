@@ -59,7 +59,7 @@ def test_others_wait_for_one_run_and_not_for_all_of_an_analyst(own):
 
 
 def test_pricing_that_takes_too_long_is_to_be_asked_again_later(own):
-    own.serve(time="server PRICING_SECONDS 0")
+    own.serve(time="server MOST_PRICING_SECONDS 0")
     for path in ("plan/items", "items"):
         late = own.ask(path, corpus="reviews", epsilon=0.3, delta=1e-8)
         assert (late.status, late.headers["retry-after"]) == (503, "10")

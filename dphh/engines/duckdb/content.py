@@ -14,7 +14,7 @@ from dphh.corpora.tables import has_rows_without_user, rows_of_table, schema_of_
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import parquet_pattern
-from dphh.rows.conditions import check_patterns, check_types, checked_condition
+from dphh.rows.conditions import check_condition_types, check_patterns, checked_condition
 from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
 from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.sql import query
@@ -55,7 +55,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
     con.execute(query("text"))
     check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:
-        check_types(corpus.content.where, types)
+        check_condition_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
     nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
