@@ -27,7 +27,6 @@ class Answer:
 
     parquet: bytes = field(default=b"", repr=False)
     refused: str | None = None
-    #: The HTTP status code.
     status: int = 200
     log: str | None = None
 

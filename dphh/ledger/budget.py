@@ -45,8 +45,6 @@ _ROUNDING_ERROR = 2.0**-44
 
 @dataclass(frozen=True)
 class Budget:
-    """A pair (epsilon, delta)."""
-
     epsilon: float
     delta: float
 

@@ -27,11 +27,7 @@ Setting = dict[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """A verb, its parameters, its data and its price, without the caller and the run id.
-
-    The account that the corpus names pays; accounts whose folders or patterns hold its files pay
-    too.
-    """
+    """A verb, its parameters, its data and its price, without the caller and the run id."""
 
     corpus: Corpus
     verb: str

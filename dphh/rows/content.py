@@ -133,7 +133,6 @@ class Content:
 
     @property
     def columns_of_where(self) -> tuple[str, ...]:
-        """The columns that `where` reads."""
         return () if self.where is None else checked_condition(self.where).columns
 
     def to_json(self) -> dict[str, Any]:
