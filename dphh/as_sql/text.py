@@ -103,8 +103,8 @@ def _without_varying_parameters(
 
 
 def step_sql(recorded: RecordedStep) -> str:
-    """A step's query. Known values replace their parameters; comments say what the other
-    parameters are."""
+    """A step's query, with known values in place of their parameters, and with comments on the
+    other parameters."""
     step, known = recorded
     if " " in step:  # lines of SQL or a comment, not the name of a step
         return step

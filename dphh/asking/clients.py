@@ -29,7 +29,7 @@ def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD 
 
 
 def _source_sql(address: str, macro: Macro) -> str:
-    """An SQL expression: the rows at the macro's address, which has its arguments but for NULLs."""
+    """An SQL expression that reads the gateway's answer to those arguments that are not NULL."""
     named = list(macro.parameters)
     parts = [literal(f"{address}/v1/{macro.gateway_path}")]
     if macro.gateway_path.endswith("/"):

@@ -100,7 +100,7 @@ def connect(
 
 
 def _source_sql(macro: Macro) -> str:
-    """An SQL expression: the rows with which the macro's function answers its arguments."""
+    """An SQL expression: the rows with which the function behind the macro answers."""
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
     arguments_json = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
     statement_id = "concat_ws('.', current_query_id(), txid_current())"
@@ -109,7 +109,7 @@ def _source_sql(macro: Macro) -> str:
 
 
 def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any], Any]:
-    """The function behind a macro. DuckDB calls it with a batch of calls, a row for each."""
+    """The function behind a macro, which DuckDB calls with a batch of calls, a row for each."""
     columns = pa.schema([("refused", pa.string()), *macro.columns])
 
     def answer(arguments_json: str, statement_id: str) -> pa.Table:

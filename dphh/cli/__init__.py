@@ -83,7 +83,7 @@ def cli(context: click.Context) -> None:
 
 
 def main() -> None:
-    """The entry point. An error of dphh gives one line and an exit code, never a traceback.
+    """The entry point, which shows an error of dphh as one line and an exit code, no traceback.
 
     On a signal it cleans up, says so, and then ends by that signal.
     """

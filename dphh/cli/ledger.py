@@ -97,8 +97,8 @@ def add(
 
 
 def _check_corpus(corpus: Corpus) -> None:
-    """Open the corpus. A wrong column is refused, and rows with a NULL user id are reported, before
-    the first run."""
+    """Open the corpus before its first run: refuse wrong columns, and report rows with a NULL user
+    id."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return

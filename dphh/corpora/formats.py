@@ -38,7 +38,7 @@ _JSON_LINES_ADVICE = (
 
 
 def opened_unless_parquet(corpus: Corpus) -> Corpus:
-    """The corpus. If its paths are not of Parquet files, a table opened from them replaces them."""
+    """The corpus with an open table in place of its paths, unless these are of Parquet files."""
     if corpus.kind != "path":
         return corpus
     places = corpus.where
@@ -104,14 +104,16 @@ def _open_csv(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
 def _delimiter_and_names(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The delimiter of a file's first line, by which it has the corpus's columns; and its names."""
+    """The delimiter by which a file's first line has the corpus's columns, and its names."""
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
     try:
         fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
     except csv.Error as problem:
-        raise unreadable_files_error(corpus, f"a first line names no columns ({problem})") from None
+        raise unreadable_files_error(
+            corpus, f"the first line of {file} cannot be split into names ({problem})"
+        ) from None
     delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
     return delimiter, fields[delimiter]
 
