@@ -161,7 +161,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
     monkeypatch: pytest.MonkeyPatch, positions: int, cut: int
 ) -> None:
     """Also where a user has more positions than a block."""
-    monkeypatch.setattr(gathering, "BLOCK_POSITIONS", positions)
+    monkeypatch.setattr(gathering, "LEAST_BLOCK_POSITIONS", positions)
     monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of(USERS, cut=cut)
     assert (len(blocks) == 1) == (positions > 100)
@@ -175,7 +175,7 @@ def test_a_user_is_in_one_block_however_the_texts_come(
 
 
 def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "BLOCK_POSITIONS", 1)
+    monkeypatch.setattr(gathering, "LEAST_BLOCK_POSITIONS", 1)
     monkeypatch.setattr("dphh.udfs.kernel.gathering.TEXTS_AT_ONCE", 1)
     blocks = blocks_of({"ann": [["a", "b"]], "bob": [["b", "c"]], "cyd": [["d"]]})
     found = [set(words) for words in column(blocks, "words").to_pylist()]

@@ -23,14 +23,14 @@ from dphh.udfs.text.tokens import tokens_of
 from dphh.udfs.text.vocabulary import Vocabulary
 
 BLOCKS_SCHEMA = "user_hashes binary, lengths binary, ids binary, words array<string>"
-#: A block has at least this many positions; the last one of a task may have fewer.
-BLOCK_POSITIONS = 1 << 22
+#: The last block of a task may have fewer positions than this.
+LEAST_BLOCK_POSITIONS = 1 << 22
 Batches = Iterator[pa.RecordBatch]
 
 
-def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batches], Batches]:
-    """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. It
-    must get all rows of each user."""
+def blocks_of(reading: Reading, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
+    """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. One
+    call must get all rows of each user. `tokens_sql` makes tokens of the content `column`."""
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
@@ -38,32 +38,32 @@ def blocks_of(reading: Reading, column: str, expression: str) -> Callable[[Batch
         for batch in batches:
             for rows in slices_by_bytes(pa.Table.from_batches([batch])):
                 content = one_array(rows.column("content"))
-                tokens = tokens_of(content, column, expression)
+                tokens = tokens_of(content, column, tokens_sql)
                 gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
         gathering.finish_adding()
         if gathering.holds_null_users:
             raise RuntimeError("dphh: NULL user")
         words.close()
         for users in _joined_to_blocks(gathering.users()):
-            yield _block(users, words)
+            yield _block_of_users(users, words)
 
     return blocks
 
 
 def _joined_to_blocks(users: Iterator[Users]) -> Iterator[Users]:
-    """The same users, joined until they have at least BLOCK_POSITIONS."""
+    """The same users, joined until they have at least LEAST_BLOCK_POSITIONS."""
     waiting: list[Users] = []
     for some in users:
         waiting.append(some)
-        if sum(len(each.positions) for each in waiting) >= BLOCK_POSITIONS:
+        if sum(len(each.positions) for each in waiting) >= LEAST_BLOCK_POSITIONS:
             yield Users(*map(np.concatenate, zip(*waiting, strict=True)))
             waiting = []
     if waiting:
         yield Users(*map(np.concatenate, zip(*waiting, strict=True)))
 
 
-def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
-    """These users as one row. Word ids are numbered anew; `words` has their spellings."""
+def _block_of_users(users: Users, words: Vocabulary) -> pa.RecordBatch:
+    """These users as one row. It has a list of its own words, and word ids are indices of it."""
     ids, spelled = users.positions, pa.nulls(1, pa.list_(pa.string()))
     if len(words):
         there = np.zeros(len(words) + 1, dtype=np.bool_)
@@ -82,25 +82,25 @@ def _block(users: Users, words: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["user_hashes", "lengths", "ids", "words"])
 
 
-# Brought values come to the blocks that have their keys (`sql/spark/brought.sql`). A row of this
-# join has many keys of a block: with a key a row, Java's joins cost more than all else of a level.
+# A join brings values to the blocks that have their keys (`sql/spark/brought.sql`). Each row of the
+# join has many keys of a block: with one key a row, it would cost more than all else of a level.
 
 #: A block's name is its place in the files of its table, because two blocks may hold the same.
 BLOCK_NAME_SQL = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
 VALUES_SCHEMA = "block string, places array<bigint>, values array<bigint>"
 
 
-def part_of_key(parts: int) -> Callable[[pa.Array], pa.Array]:
-    """The function `dphh_part(key)`: a number below `parts`, by a hash of the key."""
+def part_of_key(part_count: int) -> Callable[[pa.Array], pa.Array]:
+    """The function `dphh_part(key)`: a number below `part_count`, by a hash of the key."""
 
     def part(keys: pa.Array) -> pa.Array:
         hashes = unmixed_hashes(keys) if pa.types.is_integer(keys.type) else hash_texts(keys)
-        return pa.array((mix_bits(hashes) % np.uint64(parts)).astype(np.int32))
+        return pa.array((mix_bits(hashes) % np.uint64(part_count)).astype(np.int32))
 
     return part
 
 
-def keys_of_blocks(batches: Batches, parts: int) -> Batches:
+def keys_of_blocks(batches: Batches, part_count: int) -> Batches:
     """From rows (block, words or keys) to rows (part, block, places, keys). Each key of a block is
     there once; its place is its word id or, if it is no word, the key itself."""
     for rows in batches:
@@ -111,7 +111,7 @@ def keys_of_blocks(batches: Batches, parts: int) -> Batches:
                 places = np.unique(np.frombuffer(held.as_buffer(), "<i8"))
                 places = places[places >= 0]
                 keys = pa.array(places)
-            part = part_of_key(parts)(keys).to_numpy()
+            part = part_of_key(part_count)(keys).to_numpy()
             there, counts = np.unique(part, return_counts=True)
             order = pa.array(np.argsort(part))
             lists = (lists_of(counts, each.take(order)) for each in (pa.array(places), keys))
@@ -120,7 +120,7 @@ def keys_of_blocks(batches: Batches, parts: int) -> Batches:
 
 
 def values_of_keys(batches: Batches) -> Batches:
-    """From rows (key, value), and after all of them (block, places, keys), to rows (block, places,
+    """From rows (key, value), followed by rows (block, places, keys), to rows (block, places,
     values). Keys without a value are left out."""
     given: list[pa.RecordBatch] = []
     for rows in batches:

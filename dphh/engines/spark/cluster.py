@@ -30,7 +30,7 @@ from dphh.wording.warned import warn
 #: and blocks, and Java then collects garbage over and over.
 _JAVA_MEMORY = "2g"
 #: Options that the caller has set come after these and take precedence.
-_JAVA_OPTIONS = " ".join((
+_JAVA_OPTIONS = (
     # Java's default garbage collector searches its whole memory for each array of megabytes, such
     # as a block of users. Half of the memory is for new objects, most of which are soon garbage.
     "-XX:+UseParallelGC -XX:NewRatio=1",
@@ -40,12 +40,12 @@ _JAVA_OPTIONS = " ".join((
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
-    # With less, Java would collect garbage several times while it loads Spark's classes.
+    # With less room for Spark's classes, Java would collect garbage several times as it loads them.
     "-XX:MetaspaceSize=256m",
     "-XX:+IgnoreUnrecognizedVMOptions",
     # Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
-))  # fmt: skip
+)
 _WORKER_FAULT_PATTERN = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
@@ -67,12 +67,10 @@ _LOCAL_SETTINGS = {
     # which Java fills with zeros for each small task.
     "spark.buffer.pageSize": "1m",
 }
-_NO_EVENT_LOG = "spark.eventLog.enabled=false"
 
 
-def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
-    """Find or start a session; also returns whether it was started here and must be stopped
-    here."""
+def find_or_start_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
+    """A session, and whether it was started here; then it is stopped when the run ends."""
     # PySpark logs every error a second time, with the query that it is about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # PySpark warns about the version of pandas, which dphh does not use here.
@@ -84,9 +82,9 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
             "leave memory_limit out, and set SPARK_DRIVER_MEMORY or spark.driver.memory before"
         )
     if isinstance(corpus.source, DataFrame):
-        return _check_running_limits(corpus.source.sparkSession, limits), False
+        return _checked_running_session(corpus.source.sparkSession, limits), False
     if SparkContext._active_spark_context is not None or is_remote():
-        return _check_running_limits(SparkSession.builder.getOrCreate(), limits), False
+        return _checked_running_session(SparkSession.builder.getOrCreate(), limits), False
     return _start_local_spark(limits), True
 
 
@@ -99,8 +97,9 @@ def _forget_ended_java() -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Refuse a session without Java, and a limit of threads, which a running Spark has already."""
+def _checked_running_session(spark: SparkSession, limits: Limits) -> SparkSession:
+    """The session, if it has Java and no limit of threads is asked for: a running Spark has its
+    own. Warns if it writes an event log."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UsageError(
             "engine: found a Spark Connect session, but a run needs a session with Java beside it, "
@@ -110,8 +109,8 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
-            f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
-            "let only those read that log who may read the corpus"
+            "its event log, and these are private. Start Spark with --conf "
+            "spark.eventLog.enabled=false, or let only those read that log who may read the corpus"
         )
     if limits.threads is not None:
         raise UsageError(
@@ -135,7 +134,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
     builder = builder.config("spark.executorEnv.PYTHONPATH", paths)
     builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", "1")
-    builder = builder.config("spark.driver.defaultJavaOptions", _JAVA_OPTIONS)
+    builder = builder.config("spark.driver.defaultJavaOptions", " ".join(_JAVA_OPTIONS))
     for setting, value in _LOCAL_SETTINGS.items():
         builder = builder.config(setting, value)
     try:
@@ -147,7 +146,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
             "JAVA_TOOL_OPTIONS or in Spark's settings"
         ) from None
     spark.sparkContext.setLogLevel("OFF")
-    # PySpark's thread for accumulators prints a traceback where Java has ended.
+    # Without this, PySpark's thread for accumulators prints a traceback when Java ends.
     counting: Any = spark.sparkContext._accumulatorServer
     counting.handle_error = lambda *_: None
     return spark

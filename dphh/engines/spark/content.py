@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
 from os.path import commonpath
 from pathlib import Path
 
@@ -41,7 +42,7 @@ from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
 from dphh.rows.user import USER_TYPE_MESSAGE
 from dphh.udfs.text.tokens import tokens_of
 
-ROWS_VIEW = "corpus_rows"
+SOURCE_VIEW_NAME = "corpus_rows"
 #: Matches names of files that Spark skips. A name with _ and = is that of a partition folder.
 _SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
 _METADATA_FILES = ("_metadata", "_common_metadata")
@@ -60,9 +61,9 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load_rows, find, content_type = _read_by_spark(spark, corpus, when_closed)
+        load_rows, any_without_user, content_type = _opened_by_spark(spark, corpus, when_closed)
     else:
-        load_rows, find, content_type = _read_by_duckdb(spark, corpus, when_closed)
+        load_rows, any_without_user, content_type = _opened_by_duckdb(spark, corpus, when_closed)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
@@ -76,14 +77,14 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return OpenedCorpus(load_rows_and_define_tokens, find, (name, expression))
+    return OpenedCorpus(load_rows_and_define_tokens, any_without_user, (name, expression))
 
 
-def _read_by_duckdb(
+def _opened_by_duckdb(
     spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
 ) -> tuple[Loader, Callable[[], bool], str]:
-    """How DuckDB's tables and tables in memory are loaded, how rows without a user are found, and
-    the type of the content in DuckDB."""
+    """For DuckDB's tables and tables in memory: functions that load the rows and that say whether
+    there are rows without a user, and the type of the content in DuckDB."""
     rows = Rows(corpus, Limits())
     when_closed(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
@@ -98,14 +99,14 @@ def _read_by_duckdb(
     return load_rows, rows.has_rows_without_user, described[0][1]
 
 
-def _read_by_spark(
+def _opened_by_spark(
     spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
 ) -> tuple[Loader, Callable[[], bool], str]:
-    """How files and Spark frames are loaded, how rows without a user are found, and the type of the
-    content in DuckDB. Only names and types are asked for until the run begins."""
+    """For files and Spark frames: functions that load the rows and that say whether there are rows
+    without a user, and the type of the content in DuckDB. Here only names and types are read."""
     is_path = corpus.kind == "path"
     found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, when_closed)
-    found.createOrReplaceTempView(ROWS_VIEW)
+    found.createOrReplaceTempView(SOURCE_VIEW_NAME)
     types = {field.name: field.dataType for field in found.schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
@@ -122,15 +123,15 @@ def _read_by_spark(
         spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW rows_of_corpus AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name "
-            f"FROM {ROWS_VIEW} WHERE {counted}"
+            f"FROM {SOURCE_VIEW_NAME} WHERE {counted}"
         )
 
-    def find_rows_without_user() -> bool:
+    def any_row_without_user() -> bool:
         nulls = " AND ".join(f"{column} IS NULL" for column in users)
-        found = spark.sql(f"SELECT 1 FROM {ROWS_VIEW} WHERE {nulls} LIMIT 1")
+        found = spark.sql(f"SELECT 1 FROM {SOURCE_VIEW_NAME} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
-    return load_rows, find_rows_without_user, content_type
+    return load_rows, any_row_without_user, content_type
 
 
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
@@ -151,10 +152,8 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
         if set(corpus.columns.values()) <= set(rows.columns):
             return rows
         if files:
-            reader = reader.option(
-                "basePath",
-                f"file://{_escaped_glob(_folder_above_partitions(corpus, here))}",
-            )
+            folder = _escaped_glob(_folder_above_partitions(names))
+            reader = reader.option("basePath", f"file://{folder}")
         return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
     except (PySparkException, Py4JError) as problem:
         if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
@@ -163,13 +162,10 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
                 "start it with one (for S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
                 "and give an s3a:// address, or use another engine"
             ) from None
-        missing = "PATH_NOT_FOUND" in str(problem)
-        raise unreadable_files_error(
-            corpus,
-            "there is no such file"
-            if missing
-            else f"it cannot be read as Parquet ({type(problem).__name__})",
-        ) from None
+        fault = f"it cannot be read as Parquet ({type(problem).__name__})"
+        if "PATH_NOT_FOUND" in str(problem):
+            fault = "there is no such file"
+        raise unreadable_files_error(corpus, fault) from None
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
@@ -184,18 +180,16 @@ def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
 
 
 def _escaped_glob(path: str) -> str:
-    """The path with the characters escaped that mean something in Hadoop's globs."""
+    """The path with backslashes before the characters that Hadoop's globs would interpret."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
-def _folder_above_partitions(corpus: Corpus, here: list[str]) -> str:
+def _folder_above_partitions(files: Iterable[str]) -> str:
     """The deepest folder that all files share and that is above all key=value folders."""
     folders = []
-    for path in here:
-        for name in files_named(path):
-            parts = Path(name).parent.parts
-            cut = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
-            folders.append(str(Path(*parts[:cut])))
+    for file in files:
+        names = Path(file).parent.parts
+        folders.append(str(Path(*takewhile(lambda name: "=" not in name, names))))
     return commonpath(folders)
 
 

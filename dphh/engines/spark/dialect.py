@@ -29,11 +29,11 @@ DIFFERENCES = tuple(
         (r"\bVARCHAR\b", "STRING"),
     )
 )
-#: Matches a parameter in DuckDB's SQL, $name; in Spark's SQL it is :name.
-_PARAMETER = re.compile(r"\$(\w+)")
+#: Matches $name, a parameter in DuckDB's SQL; in Spark's SQL it is :name.
+_PARAMETER_PATTERN = re.compile(r"\$(\w+)")
 #: Matches the last line of a statement, if it is no comment.
-_LAST_LINE = re.compile(r"^(?!\s*--).*;$", re.MULTILINE)
-_CREATE_STATEMENT = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+_LAST_LINE_PATTERN = re.compile(r"^(?!\s*--).*;$", re.MULTILINE)
+_CREATE_PATTERN = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
 
 
 class Statement(NamedTuple):
@@ -47,19 +47,19 @@ class Statement(NamedTuple):
 @cache
 def statements(step: str) -> tuple[Statement, ...]:
     """The tables and views that a step makes, in their order."""
-    _, *parts = _CREATE_STATEMENT.split(spark_sql(step))
+    _, *parts = _CREATE_PATTERN.split(spark_sql(step))
     made = []
     for kind, name, select in zip(*(parts[i::3] for i in range(3)), strict=True):
-        last = _LAST_LINE.search(select)
+        last = _LAST_LINE_PATTERN.search(select)
         made.append(Statement(kind, name, select[: last.end() - 1] if last else select))
     return tuple(made)
 
 
 @cache
 def spark_sql(step: str) -> str:
-    """The text of a step, for Spark."""
+    """The text of a step in Spark's SQL."""
     text = query(step, "spark")
     if not query_paths(step, "spark")[0].startswith("spark/"):
         for duckdb, spark in DIFFERENCES:
             text = duckdb.sub(spark, text)
-    return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
+    return _PARAMETER_PATTERN.sub(r":\1", text).rstrip().removesuffix(";")

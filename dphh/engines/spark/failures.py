@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from dphh.engines.failures import EngineFailures, query_file_sentence
 
-#: What a call of Spark's Java process may raise, also if the process does not answer.
+#: The errors that a call of Spark's Java process raises, if it fails or is not answered.
 JAVA_CALL_ERRORS = (Py4JError, ConnectionError)
 _SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
 
@@ -21,12 +21,12 @@ def java_is_gone(problem: BaseException | None) -> bool:
 
 
 def quiet_py4j() -> None:
-    """From here on, keep Py4J from logging a lost connection with its traceback. Where it matters
-    it is raised too; Python's garbage collector may also call Java, and meet it."""
-    logging.getLogger().addFilter(_is_no_lost_connection)  # Py4J logs this to the root logger
+    """From here on, keep Py4J from logging a lost connection with its traceback. A call that needs
+    the connection raises the error too; others come from Python's garbage collector."""
+    logging.getLogger().addFilter(_tells_no_lost_connection)  # Py4J logs it to the root logger
 
 
-def _is_no_lost_connection(record: logging.LogRecord) -> bool:
+def _tells_no_lost_connection(record: logging.LogRecord) -> bool:
     raised = record.exc_info[0] if record.exc_info else None
     return raised is None or not issubclass(raised, Py4JNetworkError)
 

@@ -41,7 +41,8 @@ class RunFolder:
 
     def __init__(self, spark: SparkSession) -> None:
         parent = spark.conf.get(FOLDER_SETTING, None)
-        self._local: PrivateFolder | None = None
+        #: The folder if it is this process's own, which can remove it without Java.
+        self.local: PrivateFolder | None = None
         self._spark: Any = spark
         if parent is None:
             master = str(spark.sparkContext.master)
@@ -51,29 +52,29 @@ class RunFolder:
                     "executors share no folder with this machine; pass --conf "
                     f"{FOLDER_SETTING}=URL of {_FOLDER_DESCRIPTION}"
                 )
-            self._local = PrivateFolder()
-            self.path = f"file://{self._local.path}"
+            self.local = PrivateFolder()
+            self.path = f"file://{self.local.path}"
         else:
             self.path = f"{parent.rstrip('/')}/dphh-{uuid.uuid4().hex}"
             try:
                 self._make_for_owner_only()
             except (PySparkException, Py4JError) as problem:
                 raise _unwritable_error(parent, problem) from None
-        # Spark's Java process deletes it when it ends, in case this process is killed.
+        # If this process is killed, Spark's Java process deletes the folder when it ends.
         files, path = self._file_system_and_path(self.path)
         files.deleteOnExit(path)
         if parent is not None:
-            _check_shared(self, parent, spark)
+            self._refuse_unshared(parent)
 
     def _make_for_owner_only(self) -> None:
-        there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+        owner_only = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
         files, path = self._file_system_and_path(self.path)
-        files.mkdirs(path, there)
-        files.setPermission(path, there)  # mkdirs obeys the umask, which may have removed a bit
+        files.mkdirs(path, owner_only)
+        files.setPermission(path, owner_only)  # the umask may have removed a bit
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path, options = f"{self.path}/{name}", _WRITE_OPTIONS
-        if self._local is not None:
+        if self.local is not None:
             options = {**options, **_LOCAL_WRITE_OPTIONS}
         rows.write.options(**options).parquet(path)
         return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
@@ -83,41 +84,36 @@ class RunFolder:
         files.delete(path, True)
 
     def close(self) -> None:
-        if self._local is not None:
-            self._local.close()
+        if self.local is not None:
+            self.local.close()
             return
         files, path = self._file_system_and_path(self.path)
         files.delete(path, True)
         files.cancelDeleteOnExit(path)
 
-    def is_removed_by_python(self) -> bool:
-        """Whether it is a folder of this process, which can remove it without Java."""
-        return self._local is not None
+    def _refuse_unshared(self, parent: str) -> None:
+        """Refuse a folder that is not shared: rows that an executor wrote to its own disk would be
+        missing."""
+        rows = 64
+        try:
+            found = self.write("seen", self._spark.range(0, rows, 1, 4)).count()
+            self.drop("seen")
+        except (PySparkException, Py4JError) as problem:
+            with suppress(PySparkException, Py4JError):
+                self.close()
+            raise _unwritable_error(parent, problem) from None
+        if found != rows:
+            self.close()
+            raise UsageError(
+                f"{FOLDER_SETTING}: executors wrote {rows} rows below {parent}, and {found} of "
+                "them were found there: they do not all see one folder; set it to the URL of "
+                f"{_FOLDER_DESCRIPTION}"
+            )
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
         """Hadoop's file system for a URL, and the URL as a Hadoop path."""
         path = self._spark._jvm.org.apache.hadoop.fs.Path(url)
         return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
-
-
-def _check_shared(folder: RunFolder, parent: str, spark: SparkSession) -> None:
-    """Refuse a folder that is not shared: rows that an executor wrote to its own disk would be
-    missing."""
-    rows = 64
-    try:
-        found = folder.write("seen", spark.range(0, rows, 1, 4)).count()
-        folder.drop("seen")
-    except (PySparkException, Py4JError) as problem:
-        with suppress(PySparkException, Py4JError):
-            folder.close()
-        raise _unwritable_error(parent, problem) from None
-    if found != rows:
-        folder.close()
-        raise UsageError(
-            f"{FOLDER_SETTING}: executors wrote {rows} rows below {parent}, and {found} of them "
-            "were found there: they do not all see one folder; set it to the URL of "
-            f"{_FOLDER_DESCRIPTION}"
-        )
 
 
 def _unwritable_error(parent: str, problem: BaseException) -> UsageError:

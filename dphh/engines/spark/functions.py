@@ -32,7 +32,7 @@ from dphh.udfs.kernel.words import WordsOfRow
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf
-_NUMBER_FORMATS = {INTS: "<i4", LONGS: "<i8"}
+_NUMPY_FORMATS = {INTS: "<i4", LONGS: "<i8"}
 #: The most bytes of a public table or object, such as the released keys of a level. It is sent
 #: whole to every executor; a larger one is refused.
 MOST_BYTES_SENT = 1 << 30
@@ -42,28 +42,26 @@ def register(
     spark: SparkSession, name: str, function: Function, objects: Sequence[Broadcast]
 ) -> None:
     """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
-    `objects`; in its place they may give a block's brought values: from each part of its keys, a
-    list of places and one of values."""
-    call = _call_with_blocks if function.takes_whole_users else _call_with_columns
-    gives = _type_of_result(function) if function.takes_whole_users else function.gives
+    `objects`, or they give the values that were brought to a block: for each part of its keys, a
+    list of places and a list of values."""
+    call = _call_for_each_block if function.takes_whole_users else _call_for_batch
+    gives = _type_for_block(function) if function.takes_whole_users else function.gives
 
     def call_on_executor(*columns: pa.Array) -> pa.Array:
-        _exempt_modules_from_collection()
+        _exempt_modules_from_garbage_collection()
         return call(function, columns, objects)
 
     kind = from_arrow_type(gives).simpleString()
     register_arrow(spark, f"dphh_{name}", call_on_executor, kind)
 
 
-def register_arrow(spark: SparkSession, name: str, function: Any, gives: str) -> None:
-    spark.udf.register(name, _arrow_udf(function, gives).asNondeterministic())
+def register_arrow(spark: SparkSession, name: str, function: Any, result_type: str) -> None:
+    spark.udf.register(name, _arrow_udf(function, result_type).asNondeterministic())
 
 
 @dataclass(frozen=True, eq=False)
-class HeldWords(WordsOfRow):
-    """The words of a block, and the word ids at its positions."""
-
-    held: Any
+class WordsOfBlock(WordsOfRow):
+    ids_at_positions: Any
 
 
 class Broadcast:
@@ -85,15 +83,16 @@ class Broadcast:
         self._written.destroy()
 
 
-def refuse_large_broadcast(name: str, sent: int) -> None:
-    if sent > MOST_BYTES_SENT:
+def refuse_large_broadcast(name: str, byte_count: int) -> None:
+    if byte_count > MOST_BYTES_SENT:
         raise EngineOutOfMemory(
-            f"{name} takes {sent:,} bytes, and Spark's executors are sent {MOST_BYTES_SENT:,} at "
-            "most: find less, by a smaller max_n, spurious or epsilon, or by a shorter list"
+            f"{name} takes {byte_count:,} bytes, and Spark's executors are sent "
+            f"{MOST_BYTES_SENT:,} at most: find less, by a smaller max_n, spurious or epsilon, or "
+            "by a shorter list"
         )
 
 
-def _call_with_columns(
+def _call_for_batch(
     function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
 ) -> pa.Array:
     if not len(columns[0]):
@@ -102,7 +101,7 @@ def _call_with_columns(
     return function.body(*(_argument(kind, column, None, objects) for kind, column in arguments))
 
 
-def _call_with_blocks(
+def _call_for_each_block(
     function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
 ) -> pa.Array:
     made = []
@@ -111,7 +110,9 @@ def _call_with_blocks(
         words = None
         if ROW_WORDS in function.takes:
             place = function.takes.index(ROW_WORDS)
-            words = HeldWords(of_row[place].flatten(), _numbers_from_bytes(of_row[place - 1], INTS))
+            words = WordsOfBlock(
+                of_row[place].flatten(), _numbers_from_bytes(of_row[place - 1], INTS)
+            )
         arguments = zip(function.takes, of_row, strict=True)
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
         if function.keys_are_words and words is not None:
@@ -121,25 +122,26 @@ def _call_with_blocks(
                 np.array([len(keys)]), pa.StructArray.from_arrays(pairs, ["key", "weight"])
             )
         made.append(_lists_as_bytes(found))
-    return pa.concat_arrays(made) if made else pa.array([], _type_of_result(function))
+    return pa.concat_arrays(made) if made else pa.array([], _type_for_block(function))
 
 
 def _argument(
-    kind: ArgumentKind, column: Any, words: HeldWords | None, objects: Sequence[Broadcast]
+    kind: ArgumentKind, column: Any, words: WordsOfBlock | None, objects: Sequence[Broadcast]
 ) -> Any:
     if kind == ROW_WORDS:
         return words
     if kind == LOOKUP:
         return _lookup_value(column, words, objects)
     if kind in (INTS, LONGS):
-        return _list_from_bytes(column, kind)
+        numbers = _numbers_from_bytes(column, kind)
+        return lists_of(np.array([len(numbers)]), numbers)
     if isinstance(kind, Constant):
         return column[0].as_py()
     # Cast as in DuckDB: in Spark small numbers have four bytes, in which functions would overflow.
     return column.cast(kind) if pa.types.is_integer(kind) else column
 
 
-def _lookup_value(column: Any, words: HeldWords | None, objects: Sequence[Broadcast]) -> Any:
+def _lookup_value(column: Any, words: WordsOfBlock | None, objects: Sequence[Broadcast]) -> Any:
     if pa.types.is_list(column.type):
         places, values = (each.flatten().to_numpy() for each in column.flatten().flatten())
         return _brought_value(places, values, words)
@@ -150,57 +152,53 @@ def _lookup_value(column: Any, words: HeldWords | None, objects: Sequence[Broadc
     return value.by_id(words) if hasattr(value, "by_id") else value
 
 
-def _brought_value(places: Any, values: Any, words: HeldWords | None) -> Any:
-    """The values that were brought to a block, by key or, if it has words, by word id."""
+def _brought_value(places: Any, values: Any, words: WordsOfBlock | None) -> Any:
+    """The values that were brought to a block, as functions look them up: by key or, if the block
+    has words, by word id."""
     if words is None:
         return KeyIndex(places), values
     there = np.zeros(len(words) + 1, dtype=np.bool_)
     there[places] = there[-1] = True
-    if not there.take(words.held, mode="wrap").all():
+    if not there.take(words.ids_at_positions, mode="wrap").all():
         raise RuntimeError("dphh: a word came without its value")
     by_id = np.full(len(there), -1, dtype=np.int64)
     by_id[places] = values
     return by_id
 
 
-def _list_from_bytes(column: Any, kind: pa.DataType) -> pa.Array:
-    """One row's list, from its bytes."""
-    numbers = _numbers_from_bytes(column, kind)
-    return lists_of(np.array([len(numbers)]), numbers)
-
-
 def _numbers_from_bytes(column: Any, kind: pa.DataType) -> Any:
+    """The numbers of the column's only row, which has them as bytes."""
     value = column[0]
-    return np.frombuffer(value.as_buffer() if value.is_valid else b"", _NUMBER_FORMATS[kind])
+    return np.frombuffer(value.as_buffer() if value.is_valid else b"", _NUMPY_FORMATS[kind])
 
 
-def _lists_as_bytes(found: Any) -> pa.Array:
-    """One row's lists of numbers as bytes."""
-    found = one_array(found)
-    if pa.types.is_struct(found.type):
-        fields = [_lists_as_bytes(found.field(i)) for i in range(found.type.num_fields)]
-        return pa.StructArray.from_arrays(fields, [field.name for field in found.type])
-    if (kind := _NUMBER_FORMATS.get(found.type)) is None:
-        return found
-    return pa.array([found.flatten().to_numpy().astype(kind).tobytes()], pa.binary())
+def _lists_as_bytes(result: Any) -> pa.Array:
+    """A function's result for one block, with bytes in place of its lists of numbers."""
+    result = one_array(result)
+    if pa.types.is_struct(result.type):
+        fields = [_lists_as_bytes(result.field(i)) for i in range(result.type.num_fields)]
+        return pa.StructArray.from_arrays(fields, [field.name for field in result.type])
+    if (number_format := _NUMPY_FORMATS.get(result.type)) is None:
+        return result
+    return pa.array([result.flatten().to_numpy().astype(number_format).tobytes()], pa.binary())
 
 
-def _type_of_result(function: Function) -> pa.DataType:
-    """The type of a function's result for a block. Keys that are words are spelled in it, because
-    no process knows all words."""
+def _type_for_block(function: Function) -> pa.DataType:
+    """The type of a function's result for a block: with keys that are words spelled, because no
+    process knows all words, and with bytes in place of lists of numbers."""
     if function.keys_are_words:
         return pa.list_(pa.struct([("key", pa.string()), ("weight", pa.int64())]))
-    return _type_as_bytes(function.gives)
+    return _type_with_bytes(function.gives)
 
 
-def _type_as_bytes(kind: pa.DataType) -> pa.DataType:
+def _type_with_bytes(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _type_as_bytes(field.type)) for field in kind])
-    return pa.binary() if kind in _NUMBER_FORMATS else kind
+        return pa.struct([(field.name, _type_with_bytes(field.type)) for field in kind])
+    return pa.binary() if kind in _NUMPY_FORMATS else kind
 
 
 @cache
-def _exempt_modules_from_collection() -> None:
-    """Exempt what modules hold from Python's garbage collection. PySpark starts one after each
-    task, and with NumPy, Arrow, Polars and DuckDB it takes 50 ms of processor time."""
+def _exempt_modules_from_garbage_collection() -> None:
+    """Exempt what modules hold from Python's garbage collection. PySpark collects garbage after
+    each task; with the objects of NumPy, Arrow, Polars and DuckDB it would take 50 ms."""
     gc.freeze()

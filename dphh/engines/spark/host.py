@@ -22,7 +22,7 @@ from pyspark.sql.functions import collect_list, struct
 from dphh.corpus import Corpus
 from dphh.engines.host import Host, Limits, Lookup
 from dphh.engines.spark import blocks
-from dphh.engines.spark.cluster import check_workers, find_spark
+from dphh.engines.spark.cluster import check_workers, find_or_start_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
 from dphh.engines.spark.failures import (
@@ -77,7 +77,7 @@ class SparkHost(Host):
         self._folder: RunFolder | None = None
         self._closing_actions: list[Any] = []
         quiet_py4j()
-        self.owner, self._started = find_spark(corpus, limits)
+        self.owner, self._started = find_or_start_spark(corpus, limits)
         # The run's own session has its own views, functions and settings, on the same executors.
         self.spark = self.owner.newSession()
         self._context: Any = self.owner.sparkContext
@@ -85,7 +85,7 @@ class SparkHost(Host):
         self._tag = f"dphh-{uuid.uuid4().hex}"
         self._context.addJobTag(self._tag)
         try:
-            self._configure()
+            self._configure_session()
             check_workers(self.spark)
             self._folder = RunFolder(self.spark)
             for statement in query("text", "spark").strip().split(";\n"):
@@ -95,7 +95,7 @@ class SparkHost(Host):
             self.close()
             raise
 
-    def _configure(self) -> None:
+    def _configure_session(self) -> None:
         for setting, value in _SESSION_SETTINGS.items():
             self.spark.conf.set(setting, value)
         partitions = "spark.sql.shuffle.partitions"
@@ -120,11 +120,11 @@ class SparkHost(Host):
             at_last.callback(self._context.cancelJobsWithTag, self._tag)
 
     def _ignore_ended_java(self, _: Any, problem: BaseException | None, __: Any) -> bool:
-        """Whether closing failed because Java has ended, an error that the step before has raised
-        already; warns of the folder that only Java could have removed."""
+        """Ignore that closing failed because Java has ended: a step has raised this error already.
+        Warn of a folder that only Java could have removed."""
         if not java_is_gone(problem):
             return False
-        if self._folder is not None and not self._folder.is_removed_by_python():
+        if self._folder is not None and self._folder.local is None:
             warn(
                 "Spark's Java process ended, and left private rows in "
                 f"{self._folder.path}: remove this folder"
@@ -154,9 +154,9 @@ class SparkHost(Host):
 
     def run(self, step: str, **parameters: Any) -> None:
         with hide_spark_errors(step):
-            objects = self._register(spark_sql(step), parameters)
+            arguments = self._register_functions(step, parameters)
             for kind, made, select in statements(step):
-                rows = self.frame_of_query(step, select, {**parameters, **objects})
+                rows = self.frame_of_query(step, select, arguments)
                 if kind == "VIEW":
                     rows.createOrReplaceTempView(made)
                 else:
@@ -164,37 +164,39 @@ class SparkHost(Host):
 
     def take(self, step: str, **parameters: Any) -> Any:
         with hide_spark_errors(step):
-            objects = self._register(spark_sql(step), parameters)
-            return self.frame_of_query(step, spark_sql(step), {**parameters, **objects}).toArrow()
+            arguments = self._register_functions(step, parameters)
+            return self.frame_of_query(step, spark_sql(step), arguments).toArrow()
 
-    def _register(self, text: str, parameters: dict[str, Any]) -> dict[str, int | None]:
+    def _register_functions(self, step: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Register the functions that a step calls, with the objects among its parameters. Returns
-        each object's index, by the name of its parameter."""
+        the parameters as Spark takes them: in place of an object its index, and in place of an
+        integer from 2^63 on, which Spark's integers cannot be, a decimal."""
         objects: list[Broadcast] = []
-        places: dict[str, int | None] = {}
-        for name, given in parameters.items():
-            if isinstance(given, Lookup):
-                places[name] = None if given.value is None else len(objects)
-                if given.value is not None:
-                    objects.append(Broadcast(self.spark, name, given.value))
-                    self.when_closed(objects[-1].destroy)
-        for name in dict.fromkeys(functions_called_in(text)):
+        arguments = dict(parameters)
+        for name, value in parameters.items():
+            if isinstance(value, Lookup) and value.value is None:
+                arguments[name] = None
+            elif isinstance(value, Lookup):
+                arguments[name] = len(objects)
+                objects.append(Broadcast(self.spark, name, value.value))
+                self.when_closed(objects[-1].destroy)
+            elif isinstance(value, int) and value >= 1 << 63:
+                arguments[name] = Decimal(value)
+        for name in dict.fromkeys(functions_called_in(spark_sql(step))):
             if name in self._functions:
                 register(self.spark, name, self._functions[name], objects)
-        return places
+        return arguments
 
-    def frame_of_query(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
+    def frame_of_query(self, step: str, select: str, arguments: dict[str, Any]) -> DataFrame:
         self._describe_job(step)
         for name, to in self._brought.items():
             if re.search(rf":{name}\b", select):
                 select = re.sub(rf":{name}\b", name, select)
                 select = re.sub(rf"\bFROM {to}\b", f"FROM {to}_with_{name}", select)
-        args = {
-            name: _parameter_value(value)
-            for name, value in parameters.items()
-            if re.search(rf":{name}\b", select)
+        named = {
+            name: value for name, value in arguments.items() if re.search(rf":{name}\b", select)
         }
-        return self.spark.sql(select, args=args)
+        return self.spark.sql(select, args=named)
 
     def _describe_job(self, step: str) -> None:
         # Spark would describe the job by this program's path and line.
@@ -206,7 +208,7 @@ class SparkHost(Host):
         name = f"t{self._count:04}_{table}"
         assert self._folder is not None
         written = self._folder.write(name, rows)
-        self._forget(table)
+        self._forget_and_delete(table)
         self._tables[table] = written, name
         written.createOrReplaceTempView(table)
 
@@ -216,20 +218,20 @@ class SparkHost(Host):
         self.spark.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(table)
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
-        """Users and values are in many processes: tasks look up what blocks ask for, and a join
-        brings it to them, as a column. No process has more than its block, or its parts."""
+        """Keys of blocks and values are divided into parts by a hash of the key. Tasks look up the
+        values of each part's keys, and a join brings them to the blocks as a column: so a process
+        has in memory no more than its block or its parts."""
         # 16 parts for each task: with fewer, some tasks would have many and others none.
-        parts = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
+        part_count = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
         table, _ = self._tables[to]
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with hide_spark_errors(step):
-            self._register(spark_sql(step), parameters)
-            self.frame_of_query(step, spark_sql(step), parameters).createOrReplaceTempView(
-                "brought_values"
-            )
-            register_arrow(self.spark, "dphh_part", blocks.part_of_key(parts), "int")
+            arguments = self._register_functions(step, parameters)
+            values = self.frame_of_query(step, spark_sql(step), arguments)
+            values.createOrReplaceTempView("brought_values")
+            register_arrow(self.spark, "dphh_part", blocks.part_of_key(part_count), "int")
             table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
-                partial(blocks.keys_of_blocks, parts=parts),
+                partial(blocks.keys_of_blocks, part_count=part_count),
                 f"part int, block string, places array<bigint>, keys array<{kind}>",
             ).createOrReplaceTempView("keys_of_blocks")
             rows = self.frame_of_query(step, spark_sql("brought"), {})
@@ -241,7 +243,7 @@ class SparkHost(Host):
 
     def rename_replacing(self, table: str, name: str) -> None:
         with hide_spark_errors(table):
-            self._forget(name)
+            self._forget_and_delete(name)
             written, _ = self._tables[name] = self._tables.pop(table)
             written.createOrReplaceTempView(name)
             self.spark.catalog.dropTempView(table)
@@ -250,19 +252,14 @@ class SparkHost(Host):
         for table in tables:
             try:
                 self.spark.catalog.dropTempView(table)
-                self._forget(table)
+                self._forget_and_delete(table)
             except JAVA_CALL_ERRORS as problem:
-                # If Java has ended, so have its views; the error that a step raised must be shown.
+                # If Java has ended, it has no views left, and a step has raised this error already.
                 if not java_is_gone(problem):
                     raise
 
-    def _forget(self, table: str) -> None:
+    def _forget_and_delete(self, table: str) -> None:
         self._brought = {name: to for name, to in self._brought.items() if to != table}
         if table in self._tables and self._folder is not None:
             _, name = self._tables.pop(table)
             self._folder.drop(name)
-
-
-def _parameter_value(value: Any) -> Any:
-    """The value as Spark takes it: from 2^63 on, where its integers end, as a decimal."""
-    return Decimal(value) if isinstance(value, int) and value >= 1 << 63 else value
