@@ -65,17 +65,12 @@ class Checked:
         }
 
     def __repr__(self) -> str:
-        said = [
-            line
-            for each in self.findings
-            for line in (
-                (f"{MARK_OF_VERDICT[each.verdict]} {each.what}", each.found),
-                ("", each.costs),
-            )
-        ]
-        return "\n".join(
-            [f"check: {self.corpus}", *in_two_columns([line for line in said if line[1]])]
-        )
+        lines = []
+        for each in self.findings:
+            lines.append((f"{MARK_OF_VERDICT[each.verdict]} {each.what}", each.found))
+            if each.costs:
+                lines.append(("", each.costs))
+        return "\n".join([f"check: {self.corpus}", *in_two_columns(lines)])
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"

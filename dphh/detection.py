@@ -26,11 +26,6 @@ from dphh.privacy.set_union import weight
 from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole, checked_call
 
-#: If more users than this would be needed, no number of users is reported.
-_MOST_USERS = 10**12
-#: Numbers of counted users at each end of their distribution are left out up to this probability.
-_IGNORED_TAIL = 1e-9
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -156,8 +151,8 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
     most = 1
     while miss_probability_bound(most) > allowed:
         most *= 2
-        if most > _MOST_USERS:
-            return None
+        if most > 10**12:
+            return None  # more users than there are people
     least = most // 2
     while most - least > 1:
         middle = (least + most) // 2
@@ -179,10 +174,10 @@ def _miss_probability_of_level(
     if items_per_user <= level.max_items:
         return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
     share = level.max_items / items_per_user
-    low, high = binom.ppf([_IGNORED_TAIL, 1 - _IGNORED_TAIL], users, share)
+    low, high = binom.ppf([1e-9, 1 - 1e-9], users, share)
     step = max(1, ceil((high - low) / 2000))
     counted = np.arange(int(low), int(high) + step, step)
-    # A number of `counted` stands for all numbers up to the next one, which are not smaller: so the
-    # probability of finding the item is underestimated, never overestimated.
+    # A number in `counted` stands for all numbers up to the next one, which are not smaller: so the
+    # probability of finding the item is underestimated (except for the 1e-9 below the first one).
     mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
     return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))

@@ -12,10 +12,6 @@ from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.rows.user import PROMISE_CONDITION
 
-#: What a promise protects: a user with all rows; one combination of values of several user
-#: columns, of which a person may have many; or one of a user's contributions.
-ProtectedUnit = Literal["user", "combination", "contribution"]
-
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
 
@@ -40,8 +36,9 @@ class Privacy:
     #: one report's and one user's epsilon against those who see the shuffled reports.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
-    #: The kind of the unit, which `unit` says in words.
-    protects: ProtectedUnit = "user"
+    #: The kind of the unit: a user; one combination of values of several user columns, of which a
+    #: person may have many; or one of a user's contributions.
+    protects: Literal["user", "combination", "contribution"] = "user"
     #: Whether the theorem covers adding and removing a user, or (False) removing a user only.
     both_directions: bool = True
     #: The condition of the statement, if the corpus is a frame, a relation or a view; else None.
@@ -89,10 +86,8 @@ def privacy_of_corpus(price: Price, user: tuple[str, ...], *, of_files: bool) ->
     if not of_files:
         caveats = (f"provided that {PROMISE_CONDITION}", *privacy.caveats)
         privacy = replace(privacy, provided=PROMISE_CONDITION, caveats=caveats)
-    return privacy if len(user) == 1 else _privacy_of_combinations(privacy, user)
-
-
-def _privacy_of_combinations(privacy: Privacy, user: tuple[str, ...]) -> Privacy:
+    if len(user) == 1:
+        return privacy
     columns = " and ".join(user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"

@@ -35,9 +35,6 @@ from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
 
 Options = ParamSpec("Options")
-#: A function that runs the levels of a price and yields each in order. Its last argument is the
-#: joiner between an item's tokens.
-LevelsFunction = Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
@@ -72,7 +69,8 @@ class Verb(Generic[Options]):
     price: Callable[Options, Price]
     #: What each option does, in one line. All interfaces and the docs show it.
     help: Mapping[str, str]
-    levels: LevelsFunction
+    #: Runs the levels of a price and yields each in order. Its last argument is the joiner.
+    levels: Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
     #: The columns that the verb's releases may have. Its SQL macro always has all of them.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.

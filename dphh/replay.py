@@ -24,12 +24,8 @@ _runs_on_tables: dict[tuple[str, str, int], tuple[weakref.ref[Any], str]] = {}
 class Note(str):
     """A line of progress about the budget; it is shown even if the caller passed no `progress`."""
 
-    text: str
-
     def __new__(cls, said: str) -> Note:
-        note = super().__new__(cls, f"note: {said}")
-        note.text = said
-        return note
+        return super().__new__(cls, f"note: {said}")
 
 
 def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | None, Note | None]:
@@ -75,14 +71,10 @@ def show_budget_notes(said: str) -> None:
     """The default `progress`: shows only lines about the budget."""
     if not isinstance(said, Note):
         return
-    if _in_notebook_kernel():  # a notebook would show a warning in red, with a path of its own
-        print(said)
+    shell = sys.modules.get("IPython")
+    if shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None:
+        print(said)  # a notebook would show a warning in red, with the path of a temporary file
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            warn(said.text, Notice)
-
-
-def _in_notebook_kernel() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
+            warn(said.removeprefix("note: "), Notice)

@@ -45,14 +45,16 @@ def with_public_knowledge(
         if isinstance(asked, (str, Path)):
             asked = _named_release(asked, ledger, may_read_files=may_read_files) or asked
         if option == "prior" and asked is not None and not isinstance(asked, Prior):
-            prior = _read_prior(asked, named, content, may_read_files=may_read_files)
+            if not (isinstance(asked, Release) or may_read_files):
+                raise _unknown_name_error(option, asked)
+            prior = _read_prior(asked, named, content)
             named |= {"prior": prior, "prior_text": None, "prior_is_public": False}
         elif isinstance(asked, Release):
             named[option] = _released_items(option, asked, content)
         elif isinstance(asked, (str, Path)):
-            named[option] = _items_as_tokens(
-                option, _lines_of_file(option, asked, may_read_files=may_read_files), content
-            )
+            if not may_read_files:
+                raise _unknown_name_error(option, asked)
+            named[option] = _items_as_tokens(option, _lines_of_file(option, asked), content)
         elif isinstance(asked, Sequence):
             named[option] = _items_as_tokens(option, asked, content)
     return named
@@ -73,11 +75,11 @@ def _named_release(
     return None
 
 
-def _lines_of_file(option: str, file: str | Path, *, may_read_files: bool) -> list[str]:
-    with suppress(OSError, ValueError):
-        if may_read_files:
-            return [line for line in Path(file).read_text(encoding="utf-8").splitlines() if line]
-    raise _unknown_name_error(option, file)
+def _lines_of_file(option: str, file: str | Path) -> list[str]:
+    try:
+        return [line for line in Path(file).read_text(encoding="utf-8").splitlines() if line]
+    except (OSError, ValueError):
+        raise _unknown_name_error(option, file) from None
 
 
 def _released_items(
@@ -109,18 +111,14 @@ def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None)
     return [next(tokens) if isinstance(item, str) else item for item in items]
 
 
-def _read_prior(
-    source: Any, options: dict[str, Any], content: Content | None, *, may_read_files: bool
-) -> Prior:
-    """The prior of a release, a table or a text. If no files may be read, it must be a release."""
+def _read_prior(source: Any, options: dict[str, Any], content: Content | None) -> Prior:
+    """The prior of a release, a table or a text."""
     from dphh.public.counting import prior_of_items, prior_of_table, prior_of_text
 
     max_n: Any = options.get("max_n")
     longest = int(max_n) if max_n in range(1, 101) else 1  # pricing refuses any other max_n
     column = options.get("prior_text")
     was_paid_for = isinstance(source, Release) and not source.is_test
-    if not (isinstance(source, Release) or may_read_files):
-        raise _unknown_name_error("prior", source)
     if not was_paid_for and options.get("prior_is_public") is not True:
         raise UsageError(
             "prior_is_public: nothing protects the people in a prior that is a text, a table or a "
@@ -130,8 +128,8 @@ def _read_prior(
     if isinstance(source, Release):
         if (verb := source.manifest["verb"]) not in ("ngrams", "items"):
             raise UsageError(
-                f"prior: found a release of {verb}, whose scores are no counts; give a release of "
-                "ngrams"
+                f"prior: found a release of {verb}; give a release of ngrams or items, whose "
+                "scores serve as counts"
             )
         # An item counted in several groups has several rows with one score.
         items = {tuple(row["tokens"]): row["score"] for row in source}

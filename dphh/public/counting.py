@@ -38,10 +38,6 @@ from dphh.udfs.draws.randomness import SystemRandomness
 LARGE_TEXT_WORDS = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
-#: A larger count is lowered to this one, so that sums of counts stay far below 2^64.
-_LARGEST_COUNT = 2**52
-#: DuckDB counts in this much memory, and writes to disk what does not fit.
-_LIMITS_OF_COUNTING = Limits(memory="1GB")
 #: The version of the counting queries. Counts that another version cached are not used.
 _VERSION_OF_COUNTING = 4
 
@@ -104,7 +100,8 @@ def _prior_of_file(place: Path) -> Prior:
 def count_text(text: Corpus, max_n: int) -> Prior:
     """The prior of a public text: DuckDB reads it as it reads private data, and counts words and
     n-grams of up to `max_n` words."""
-    run = DuckDBHost(opened_unless_parquet(text), SystemRandomness(), _LIMITS_OF_COUNTING)
+    # What does not fit in this much memory, DuckDB writes to disk.
+    run = DuckDBHost(opened_unless_parquet(text), SystemRandomness(), Limits(memory="1GB"))
     try:
         run.open()
         run.run("public_words")
@@ -149,7 +146,8 @@ def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
     lists = rows[ITEM] if are_lists else tokens_of(rows[ITEM].cast(pl.String).to_list(), content)
     items: dict[tuple[str, ...], float] = defaultdict(float)
     for tokens, count in zip(lists, rows[COUNT], strict=True):
-        items[tuple(token for token in tokens if token)] += min(_LARGEST_COUNT, count)
+        # No count may be so large that the sum of all counts comes near 2^64.
+        items[tuple(token for token in tokens if token)] += min(2**52, count)
     return prior_of_items(items, max_n, reading=content.to_json())
 
 

@@ -15,14 +15,14 @@ Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
 
-def checked_call(function: Callable[Options, Result], what: str = "") -> Callable[Options, Result]:
+def checked_call(function: Callable[Options, Result], name: str = "") -> Callable[Options, Result]:
     """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError.
-    `what`: the function's name in errors."""
-    what = what or function.__qualname__.removesuffix(".__init__")
+    `name`: the function's name in errors, if not its own."""
+    callee = name or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
-    takes = {name: option for name, option in asked.parameters.items() if name != "self"}
-    by_place = [
-        name for name, option in takes.items() if option.kind is Parameter.POSITIONAL_OR_KEYWORD
+    takes = {option: of for option, of in asked.parameters.items() if option != "self"}
+    positional = [
+        option for option, of in takes.items() if of.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
 
     @wraps(function)
@@ -30,10 +30,10 @@ def checked_call(function: Callable[Options, Result], what: str = "") -> Callabl
         try:
             asked.bind(*arguments, **options)
         except TypeError:
-            places = len(arguments) - ("self" in asked.parameters)
-            check_positional(places, by_place, takes, what)
-            check_known(options, takes, what)
-            check_required([*options.keys(), *by_place[:places]], takes, what)
+            count = len(arguments) - ("self" in asked.parameters)
+            check_positional(count, positional, takes, callee)
+            check_known(options, takes, callee)
+            check_required([*options.keys(), *positional[:count]], takes, callee)
             raise
         return function(*arguments, **options)
 
@@ -41,28 +41,25 @@ def checked_call(function: Callable[Options, Result], what: str = "") -> Callabl
 
 
 def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:
-    """The end of an error about an unknown name, after a semicolon: "did you mean x?" if a known
-    name is near, and the advice."""
-    alike = {each.lower(): each for each in known}
-    near = get_close_matches(name.lower(), alike, n=1)
+    """How an error about an unknown name ends: "did you mean x?" if x is a known name that is
+    spelled nearly so, and the advice."""
+    by_lower_case = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower_case, n=1)
     if not near:
         return advice
-    return f"did you mean {alike[near[0]]!r}? {advice[:1].upper()}{advice[1:]}".rstrip()
-
-
-#: An option and its value in the text of an error, written as in Python.
-_OPTION_IN_ERROR = re.compile(r"\b([a-z][a-z_]*)=('[^']*'|True|False)")
+    return f"did you mean {by_lower_case[near[0]]!r}? {advice[:1].upper()}{advice[1:]}".rstrip()
 
 
 def respell_options(text: str, spell: Callable[[str, str], str]) -> str:
     """The text of an error, in which `spell` writes each option and its value as SQL or the command
     line does, instead of as Python."""
-    return _OPTION_IN_ERROR.sub(lambda found: spell(found[1], found[2]), text)
+    option_and_value = r"\b([a-z][a-z_]*)=('[^']*'|True|False)"
+    return re.sub(option_and_value, lambda found: spell(found[1], found[2]), text)
 
 
-def check_choice(option: str, value: object, known: Collection[str]) -> None:
-    if value not in known:
-        raise UsageError(f"{option}: found {value!r}; give one of {', '.join(known)}")
+def check_choice(option: str, value: object, choices: Collection[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"{option}: found {value!r}; give one of {', '.join(choices)}")
 
 
 def check_whole(
@@ -77,48 +74,48 @@ def check_whole(
 
 
 def check_positional(
-    given: int, places: Collection[str], known: Collection[str], what: str
+    count: int, positional: Collection[str], options: Collection[str], callee: str
 ) -> None:
-    """Refuse more positional values than there are options that take one (`places`)."""
-    if given > len(places):
-        alone = f"only {', '.join(places)} may be" if places else "none may be"
-        first = next(name for name in known if name not in places)
+    """Refuse more positional values than there are positional options."""
+    if count > len(positional):
+        allowed = f"only {', '.join(positional)} may be" if positional else "none may be"
+        by_name = next(name for name in options if name not in positional)
         raise UsageError(
-            f"{what}: found {given} positional values, and {alone} positional; pass the others by "
-            f"name, as in {first}=..."
+            f"{callee}: found {count} positional values, and {allowed} positional; pass the others "
+            f"by name, as in {by_name}=..."
         )
 
 
-def check_known(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Refuse options that `what`, a function or macro, does not have."""
-    for name in given:
-        if name not in known:
-            if name == "tokens" and "as_" in known:
+def check_known(passed: Collection[str], options: Collection[str], callee: str) -> None:
+    """Refuse a call in which an option is passed that the callee does not have."""
+    for name in passed:
+        if name not in options:
+            if name == "tokens" and "as_" in options:
                 raise UsageError(
-                    f"tokens: {what} has no such option; name the column with text=, and pass "
+                    f"tokens: {callee} has no such option; name the column with text=, and pass "
                     "as_='list' if its values are lists of tokens"
                 )
             raise UsageError(
-                f"{name}: {what} has no such option; "
-                + (did_you_mean(name, known) or f"the options are {', '.join(known)}")
+                f"{name}: {callee} has no such option; "
+                + (did_you_mean(name, options) or f"the options are {', '.join(options)}")
             )
 
 
-def check_required(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
-    """Refuse a call in which an option without a default is missing."""
+def check_required(passed: Collection[str], options: Mapping[str, Parameter], callee: str) -> None:
+    """Refuse a call in which an option without a default is not passed."""
     lacking = [
         name
         for name, option in options.items()
-        if name not in given
+        if name not in passed
         and option.default is Parameter.empty
         and option.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     ]
     if lacking:
         needs = "it" if len(lacking) == 1 else "each of them"
-        raise UsageError(f"{', '.join(lacking)}: {what} needs {needs}")
+        raise UsageError(f"{', '.join(lacking)}: {callee} needs {needs}")
 
 
 def python_value(value: object) -> object:
-    """Convert NumPy scalars to Python numbers."""
+    """The number in a NumPy scalar; any other value as it is."""
     is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
     return value.item() if is_numpys and hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""Characters that are invisible or control how text is displayed: the one table for items.
+"""The characters that are invisible or control how text is displayed.
 
 Pages, charts, terminals and CSV cells each escape them in their own way. This module says which
 characters they are, and in which contexts some of them are legitimate. Code points follow
@@ -12,24 +12,20 @@ from collections.abc import Callable
 
 from dphh.errors import CONTROL_CHARACTERS
 
-_CONTROLS = "\x00-\x1f\x7f-\x9f"
-#: All characters that Unicode calls Default_Ignorable: displays omit them without a trace.
-_IGNORABLE = (
+#: All characters that this module is about, to be put in [] in a regular expression.
+UNSEEN = (
+    "\x00-\x1f\x7f-\x9f"
+    # All that Unicode calls Default_Ignorable: displays omit them without a trace.
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-#: Characters with an empty glyph: Braille without dots, a note without a head, fillers.
-_BLANK = "\u2800\U00016fe4\U0001d159"
-#: Spaces that look like an ordinary space or like nothing; line and paragraph separators.
-_SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-#: Annotation marks, joiners of hieroglyphs, and noncharacters (which XML may not contain).
-_MARKS_AND_NONCHARACTERS = "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef" + "".join(
-    f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
-)
-
-#: All of the characters above, to be put in [] in a regular expression.
-UNSEEN = _CONTROLS + _IGNORABLE + _BLANK + _SPACES + _MARKS_AND_NONCHARACTERS
+    # Characters with an empty glyph: Braille without dots, a note without a head, fillers.
+    "\u2800\U00016fe4\U0001d159"
+    # Spaces that look like an ordinary space or like nothing; line and paragraph separators.
+    "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+    # Annotation marks, joiners of hieroglyphs, and noncharacters (which XML may not contain).
+    "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef"
+) + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf"
@@ -39,8 +35,8 @@ _JOINING_SCRIPTS = (
     "\u0600-\u08ff\u0900-\u109f\u1700-\u18af\u1900-\u1c4f\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00011fff"
 )
-#: Where an invisible character has a visible effect on its neighbours, it is kept: emoji, Persian
-#: and Indic scripts need it. Anywhere else it is escaped like the rest.
+#: Matches an invisible character where it changes how its neighbours look, as in emoji and in
+#: Persian and Indic scripts. There it is kept; anywhere else it is replaced.
 _VISIBLE_IN_SEQUENCE = "|".join(
     [
         # The flags of England, Scotland and Wales; no other text uses these sequences.
