@@ -26,7 +26,7 @@ from dphh.files.stopping import received_signal
 from dphh.journal import once_for_run
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
-from dphh.ledger.places import STORED_HASH_DIGITS, files_state
+from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
 from dphh.registry import VERBS, RunOutcome, run_levels
@@ -80,8 +80,8 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
-    state = files_state(corpus)
-    files = state[:STORED_HASH_DIGITS]
+    state = files_hash(corpus)
+    files = state[:FILES_HASH_DIGITS]
     given, note = run_id, None  # `note` is shown once the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:

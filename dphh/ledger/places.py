@@ -27,7 +27,7 @@ from dphh.files.paths import absolute_place, duckdb_file_of, files_named, is_rem
 _WILDCARD = re.compile(r"[*?\[]")
 
 #: How many hexadecimal digits of the files' hash the ledger keeps for each run.
-STORED_HASH_DIGITS = 4
+FILES_HASH_DIGITS = 4
 
 
 def label_of(corpus: Corpus) -> str:
@@ -88,12 +88,12 @@ def wrong_account_error(account_corpus: Corpus, asked: Corpus) -> UsageError:
     )
 
 
-def files_state(corpus: Corpus) -> str:
+def files_hash(corpus: Corpus) -> str:
     """A hash of the names, sizes and times of a corpus's files, which changes when a file changes;
     '' for tables in memory and remote files, whose state is not read.
 
     A reader of the hash can test guesses on it, so the ledger keeps all of it only while a run is
-    unfinished, and `STORED_HASH_DIGITS` digits afterwards (docs/threats.md).
+    unfinished, and `FILES_HASH_DIGITS` digits afterwards (docs/threats.md).
     """
     if corpus.kind != "path" or any(map(is_remote, corpus.where)):
         return ""

@@ -26,7 +26,7 @@ from dphh.engines.host import Limits
 from dphh.errors import CorpusError
 from dphh.files.paths import dphh_folder
 from dphh.files.whole_files import write_whole
-from dphh.ledger.places import files_state
+from dphh.ledger.places import files_hash
 from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Integers, Prior
 from dphh.rows.content import Content
@@ -62,7 +62,7 @@ def _cached_prior(text: Corpus, max_n: int) -> Prior:
     The cache has nothing of private data: the name of a cached file follows from the public text's
     files, from how these are read and from the rule by which they are counted.
     """
-    state, folder = files_state(text), cache_folder()
+    state, folder = files_hash(text), cache_folder()
     if folder is None or not state:
         return count_text(text, max_n)
     said = json.dumps([_VERSION_OF_COUNTING, max_n, text.content.to_json(), text.where, state])

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, DphhError, Ledger, UsageError, items
-from dphh.ledger.places import files_state
+from dphh.ledger.places import files_hash
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import full
@@ -180,7 +180,7 @@ def test_a_changed_corpus_cannot_go_on(corpus: Corpus, ledger: Ledger, tmp_path:
     """The ledger keeps what tells the files while it is needed. Beside them, it is no change."""
     everything = Corpus(Path(corpus.where[0]).parent, user="who", text="what")
     cut_short(everything, ledger)
-    state = files_state(everything)
+    state = files_hash(everything)
     assert state.encode() in ledger.path.read_bytes()
     ledger.export(tmp_path / "runs.csv")
     assert state not in (tmp_path / "runs.csv").read_text()

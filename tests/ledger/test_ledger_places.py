@@ -12,7 +12,7 @@ from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.files.paths import absolute_place
 from dphh.ledger import Ledger
-from dphh.ledger.places import files_state, holds, places_of
+from dphh.ledger.places import files_hash, holds, places_of
 from tests.ledger.asked import ask
 
 
@@ -172,9 +172,9 @@ def test_the_address_of_a_local_file_is_its_path(book, data, begins):
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     file = data / "reviews/year=2024/a.parquet"
     assert pays(book, f"{begins}{file}") == ["reviews"]
-    before = files_state(paths(f"{begins}{file}"))
+    before = files_hash(paths(f"{begins}{file}"))
     os.utime(file, (1, 1))
-    assert files_state(paths(f"{begins}{file}")) != before
+    assert files_hash(paths(f"{begins}{file}")) != before
 
 
 # The account that a request names
@@ -216,7 +216,7 @@ def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
 
 def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
     def state(where: str = "reviews/**") -> str:
-        return files_state(paths(where))
+        return files_hash(paths(where))
 
     file = data / "reviews/year=2024/a.parquet"
     seen = {state()}
@@ -230,8 +230,8 @@ def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
         seen.add(state())
     assert len(seen) == 5
     assert state("folder-link/**") == state("reviews")  # the same files in other words
-    assert files_state(paths("reviews", "s3://bucket/a")) == ""
-    assert files_state(Corpus(pl.DataFrame(), user="who", text="what")) == ""
+    assert files_hash(paths("reviews", "s3://bucket/a")) == ""
+    assert files_hash(Corpus(pl.DataFrame(), user="who", text="what")) == ""
 
 
 def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data):
@@ -239,8 +239,8 @@ def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(da
     con = duckdb.connect(str(file))
     con.execute("CREATE TABLE reviews (who INTEGER)")
     con.execute("CHECKPOINT")
-    before = files_state(paths(f"{file}/reviews"))
+    before = files_hash(paths(f"{file}/reviews"))
     con.execute("SET wal_autocheckpoint = '1GB'")
     con.execute("INSERT INTO reviews VALUES (1)")
-    assert files_state(paths(f"{file}/reviews")) != before
+    assert files_hash(paths(f"{file}/reviews")) != before
     con.close()

@@ -13,7 +13,7 @@ from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
 from dphh.ledger import Request
-from dphh.ledger.places import files_state
+from dphh.ledger.places import files_hash
 from dphh.replay import Note, remember
 from dphh.testing import SeededRandomness
 
@@ -183,7 +183,7 @@ def test_the_ledger_keeps_sixteen_bits_of_files_and_exports_none(corpus, ledger,
     plan(corpus).run(ledger=ledger)
     with sqlite3.connect(ledger.path) as con:
         ((kept,),) = con.execute("SELECT files FROM runs").fetchall()
-    assert kept == files_state(corpus)[:4]
+    assert kept == files_hash(corpus)[:4]
     assert len(bytes.fromhex(kept)) * 8 == 16
     ledger.export(tmp_path / "runs.parquet")
     exported = pl.read_parquet(tmp_path / "runs.parquet")
