@@ -87,8 +87,7 @@ def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:
 
 
 def no_such_file_error(corpus: Corpus) -> CorpusError:
-    folders = [place for place in corpus.where if not is_remote(place) and Path(place).is_dir()]
-    if folders:
+    if any(not is_remote(place) and Path(place).is_dir() for place in corpus.where):
         return unreadable_files_error(corpus, "in this folder, and below it, is no file *.parquet")
     return unreadable_files_error(corpus, "there is no such file")
 

@@ -139,10 +139,8 @@ def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     kinds |= dict.fromkeys(corpus.user, "JSON")
     columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
     paths = ", ".join(map(literal, files))
-    picked = ", ".join(
-        _json_user_sql(identifier(name)) if kind == "JSON" else identifier(name)
-        for name, kind in kinds.items()
-    )
+    users = {name: _json_user_sql(identifier(name)) for name in corpus.user}
+    picked = ", ".join(users.get(name, identifier(name)) for name in kinds)
     return con.sql(
         f"SELECT {picked} FROM read_json([{paths}], format = 'newline_delimited', "
         f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"

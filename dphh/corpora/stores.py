@@ -30,11 +30,9 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
     if not remote:
         return
     try:
-        if (file := extension_file("httpfs")) is not None:
-            con.execute(f"LOAD {literal(str(file))}")
-        else:
-            con.execute("INSTALL httpfs")  # does nothing if the extension is installed
-            con.execute("LOAD httpfs")
+        file = extension_file("httpfs")
+        # INSTALL does nothing if the extension is installed.
+        con.execute("INSTALL httpfs; LOAD httpfs" if file is None else f"LOAD {literal(str(file))}")
     except duckdb.Error as problem:
         raise CorpusError(
             f"corpus: {remote[0]}: DuckDB needs its extension httpfs to read from a store, and "

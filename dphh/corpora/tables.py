@@ -83,8 +83,7 @@ def rows_of_table(corpus: Corpus) -> Any:
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_AT_A_TIME)
-        lazy = hasattr(source, "collect")
-        rows = source.select(columns).collect() if lazy else source
+        rows = source.select(columns).collect() if hasattr(source, "collect") else source
         table = without_string_views(pa.table(rows).select(columns))
     try:  # engines crash on Arrow strings that are not UTF-8
         table.validate(full=True)
