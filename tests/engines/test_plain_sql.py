@@ -385,9 +385,7 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     corpus = Corpus(frame, user="who", text="what", as_="list")
     plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
     (level,) = plan.levels
-    # Steps from word to word are looked up in a table or, where they are many, searched for.
-    largest = patch("dphh.udfs.kernel.given_grams.LARGEST_STEP_TABLE", 0 if grouped else 1 << 20)
-    with largest, host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
+    with host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
         drawn = draw_counts(host, level, plan["of"], plan["groups"])
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
     names = ["DE", "FR", "other"] if grouped else [None]

@@ -20,7 +20,7 @@ def test_of_equal_places_none_is_kept_beyond_the_cap():
 
 
 def test_the_cut_is_the_users_own_however_different_users_hashes_are():
-    """One user's hashes are all below the others', so no guess from all of them fits anybody."""
+    """One user's hashes are all below the others'."""
     rng = np.random.default_rng(1)
     number = np.array([3000, 0, 900, 101, 40_000])
     owner = np.repeat(np.arange(len(number)), number)

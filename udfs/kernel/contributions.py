@@ -32,9 +32,6 @@ PIECE_SIZE = 1 << 17
 _PRIORITY_BITS = np.uint64(40)
 #: Where users keep the keys of largest w, this many of the bits are ONE_W - w, the others a hash.
 _W_BITS = np.uint64(16)
-#: To find a user's smallest priorities, a limit is guessed from a sample of so many priorities. It
-#: is set so high that _LIMIT_MARGIN times as many as are needed should lie below it.
-_SAMPLED_PRIORITIES, _LIMIT_MARGIN = 1 << 11, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,36 +225,11 @@ def are_kept(
 
     All owners are over-full. `key_counts` has 0 for other users.
     """
-    in_order = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
-    some, found = _keys_of_small_priorities(owner, priorities, key_counts, max_items)
-    sought = np.sort(in_order.take(some))
-    start = np.cumsum(found) - found
-    cuts = sought.take(start + max_items, mode="clip")
-    kept: NDArray[np.bool_] = in_order < cuts.take(owner)
+    by_priority = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
+    first_of_owners = np.cumsum(key_counts) - key_counts
+    cuts = np.sort(by_priority).take(first_of_owners + max_items, mode="clip")
+    kept: NDArray[np.bool_] = by_priority < cuts.take(owner)
     return kept
-
-
-def _keys_of_small_priorities(
-    owner: Integers, priorities: Hashes, key_counts: Integers, max_items: int
-) -> tuple[Integers, Integers]:
-    """Indices of keys, among which are those of each user's max_items + 1 smallest priorities; and
-    how many of these indices each user has. Other keys need no sorting.
-
-    A limit is guessed for each user from a sample of all priorities. For users who have too few
-    priorities below it, all are taken, so a wrong guess costs time and changes no result.
-    """
-    sample = np.sort(priorities[:: len(priorities) // _SAMPLED_PRIORITIES + 1])
-    wanted = (max_items + 1) * _LIMIT_MARGIN * len(sample) / np.maximum(key_counts, 1)
-    all_of_them = np.uint64(1) << _PRIORITY_BITS
-    limits = np.append(sample, all_of_them).take(wanted.astype(np.int64), mode="clip")
-    for _ in range(2):
-        some = np.flatnonzero(priorities < limits.take(owner))
-        found = np.bincount(owner.take(some), minlength=len(key_counts))
-        too_few = (found <= max_items) & (key_counts > max_items)
-        if not too_few.any():
-            break
-        limits[too_few] = all_of_them
-    return some, found
 
 
 def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice, slice]]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import lengths_of
@@ -24,30 +23,6 @@ from dphh.udfs.text.hashes import Integers
 
 #: The token that stands for a text's end, where the end counts as a token. No other token is empty.
 END_OF_TEXT = ""
-#: A step is a prefix and its next token. If at most so many steps are possible at one length, a
-#: table of four bytes for each says which prefix it reaches; it stays in the processor's cache.
-LARGEST_STEP_TABLE = 1 << 20
-
-
-class _PrefixesOfLength:
-    """The prefixes of one length, numbered: which step reaches each, and which are sequences.
-
-    A step is the number (number of the prefix that is one word shorter) * (how many words there
-    are) + (number of the last word).
-    """
-
-    def __init__(self, steps: list[int], sequences: Integers, possible_steps: int) -> None:
-        """By prefix: the step to it, and the number of the sequence that it is, or -1."""
-        self.sequences = sequences
-        self._steps = KeyIndex(steps)
-        self._by_step: NDArray[np.int32] | None = None
-        if possible_steps <= LARGEST_STEP_TABLE:
-            self._by_step = np.full(possible_steps, -1, dtype=np.int32)
-            self._by_step[steps] = np.arange(len(steps))
-
-    def prefixes_after(self, steps: Integers) -> NDArray[np.int32]:
-        """The number of the prefix that each step reaches, or -1."""
-        return self._steps.indices(steps) if self._by_step is None else self._by_step[steps]
 
 
 class GivenGrams:
@@ -66,8 +41,10 @@ class GivenGrams:
         number = {word: position for position, word in enumerate(words)}
         self._end = number.get(END_OF_TEXT, -1)
         self._words = pa.array(words, pa.large_string())
-        self._by_length: list[_PrefixesOfLength] = []
-        before = 1  # how many prefixes are one word shorter
+        #: For each length of a prefix: an index of the steps, of which each reaches one prefix; and
+        #: by prefix, the number of the sequence that it is, or -1. A step is the number (number of
+        #: the prefix that is one word shorter) * (how many words there are) + (next word's number).
+        self._steps: list[tuple[KeyIndex, Integers]] = []
         at = [0] * len(sequences)  # the number of each sequence's prefix of this length
         for depth in range(1, max(map(len, sequences), default=0) + 1):
             prefixes: dict[int, int] = {}
@@ -80,8 +57,7 @@ class GivenGrams:
                 if len(sequence) == depth:
                     ends[at[position]] = position
             wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
-            possible_steps, before = before * len(words), len(prefixes)
-            self._by_length.append(_PrefixesOfLength([*prefixes], wholes, possible_steps))
+            self._steps.append((KeyIndex([*prefixes]), wholes))
 
     def keys_in_texts(self, tokens: Any, group_numbers: Any) -> tuple[Integers, Integers]:
         """The distinct sequences of each text, as keys: how many a text has, and all keys in order.
@@ -120,15 +96,15 @@ class GivenGrams:
         `lengths` says how many positions each text has."""
         at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(word_numbers >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)
-        for ahead, prefixes in enumerate(self._by_length):
+        for ahead, (prefixes_by_step, wholes) in enumerate(self._steps):
             reach = np.searchsorted(at, len(word_numbers) - ahead)
             at, nodes = at[:reach], nodes[:reach]
             next_words = word_numbers[at + ahead]
             on = np.flatnonzero(next_words >= 0)
             at, steps = at[on], (nodes * len(self._words) + next_words)[on]
-            reached = prefixes.prefixes_after(steps)
+            reached = prefixes_by_step.indices(steps)
             on = np.flatnonzero(reached >= 0)
             at, nodes = at[on], reached[on].astype(np.int64)
-            sequences = prefixes.sequences[nodes]
+            sequences = wholes[nodes]
             whole = np.flatnonzero(sequences >= 0)
             yield at[whole], sequences[whole]
