@@ -281,7 +281,7 @@ def valid_by_list(prior):
 def passed_of(told, grams):
     """Class, bin and both noised weights of each gram that passed."""
     out = told.passing
-    columns = (grams, told.valid.class_of(out.keys), out.bins, out.first, out.second)
+    columns = (grams, told.valid.classes_of(out.keys), out.bins, out.first, out.second)
     passed = {gram: [*map(int, row)] for gram, *row in zip(*columns, strict=True)}
     assert (np.diff(out.keys) > 0).all()  # another order could show which of them are held
     if told.level == 1:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from scipy import stats
 
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import Integers, first_rung
-from dphh.privacy.forecast_rounds import Bins
+from dphh.mechanisms.ngrams.ladder.rungs import first_rung
+from dphh.privacy.forecast_rounds import Bins, Integers
 from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, draw_spurious_of_class
 from dphh.udfs.draws.noise import draw_rounded_gaussian
@@ -37,7 +37,7 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
 
 def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
     valid, held, thresholds, law = small()
-    supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
+    supported = np.bincount(valid.classes_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
     classes = pa.array(range(len(numbers)))
     by_bin = absent_by_bin(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
@@ -61,7 +61,7 @@ def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int
     first, second = (
         draw_rounded_gaussian(SYSTEM, SIGMA_GRID, len(keys), purpose) for _ in range(2)
     )
-    at = valid.class_of(keys), law.bin_of(first)
+    at = valid.classes_of(keys), law.bin_of(first)
     absent, nonpositive = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
     np.add.at(absent, at, 1)
     np.add.at(nonpositive, at, second <= 0)
@@ -116,7 +116,7 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
     """What a sample would hardly tell: that 0 is not above 0, that what passes is at a threshold or
     above, and that a first weight stays in its bin. Both are asked of the exact table here."""
     valid, held, thresholds, law = small()
-    supported = np.bincount(valid.class_of(held), minlength=len(valid.sizes))
+    supported = np.bincount(valid.classes_of(held), minlength=len(valid.sizes))
     with recorded("polars") as asked:
         for _ in range(20):
             drawn_lazily("test")

@@ -50,7 +50,7 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
         told_apart = max(s for s in (*range(-7, 5), 6, 8, 10, 12) if s <= step_of_lift)
         expected[i << 32 | j] = forecast + told_apart, forecast
     # A class's forecast is its middle, seen in each way.
-    found = dict(zip(expected, valid.class_of(np.array([*expected])).tolist(), strict=True))
+    found = dict(zip(expected, valid.classes_of(np.array([*expected])).tolist(), strict=True))
     for key, of_class in found.items():
         for way, forecast in zip(valid.partitions, expected[key], strict=True):
             told = way.forecasts[way.part_of_class[of_class]]
@@ -58,14 +58,16 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
     for way in valid.partitions:
         assert way.sums_of_parts(valid.sizes).sum() == len(pairs)
         assert len(np.unique(way.forecasts)) == len(way.forecasts)
-    for key, of_class in zip(expected, plain.class_of(np.array([*expected])).tolist(), strict=True):
+    for key, of_class in zip(
+        expected, plain.classes_of(np.array([*expected])).tolist(), strict=True
+    ):
         assert plain.forecasts[of_class] == pytest.approx(np.exp(0.5 * (expected[key][1] + 1)))
     for classes in (valid, plain):
         assert len(classes) == len(pairs) == classes.sizes.sum()
         for group, size in enumerate(classes.sizes.tolist()):
             inside = classes.keys(group, np.arange(size))
             assert len(np.unique(inside)) == size
-            assert (classes.class_of(inside) == group).all()
+            assert (classes.classes_of(inside) == group).all()
             mixed = rng.permutation(size)
             assert (classes.keys(group, mixed) == inside[mixed]).all()
 

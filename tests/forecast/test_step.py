@@ -17,9 +17,9 @@ from dphh.mechanisms.ngrams.forecast.climb import (
     climb_start,
 )
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.ladder.classes import Floats, ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, first_ladder
-from dphh.privacy.forecast_rounds import Bins
+from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
+from dphh.privacy.forecast_rounds import Bins, Floats, Integers
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])
@@ -58,7 +58,7 @@ class Told:
 
     def passing_grams(self, thresholds: Integers) -> PassedGrams:
         self.thresholds = thresholds
-        group = self.valid.class_of(KEYS)
+        group = self.valid.classes_of(KEYS)
         self.masses = self.valid.forecasts[group]
         first = (self.masses * self.units[0]).astype(np.int64)
         column = self.noise_bins.bin_of(first)
@@ -126,7 +126,7 @@ def test_scores_are_masses_in_plain_weights():
     released = start().next_level().run(engine)
     assert released.keys.tolist() == KEYS.tolist()
     assert released.masses == pytest.approx(engine.masses, rel=0.02)
-    group = engine.valid.class_of(KEYS)
+    group = engine.valid.classes_of(KEYS)
     rows = group, engine.noise_bins.bin_of((engine.masses * engine.units[0]).astype(np.int64))
     assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.mechanisms.ngrams.ladder.rungs import (
+    Ladder,
     ValidGrams,
+    first_ladder,
     first_rung,
-    next_rung,
     texts_of_grams,
-    valid_grams,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -51,21 +51,18 @@ def released_sets(draw, pruning, top=4):
 
 
 def climbed(sets, pruning):
-    """The rungs of these sets, made as a run makes them; and each gram's number, by its words."""
-    vocabulary = pa.array(sorted(word for (word,) in sets[0]), pa.string())
-    rungs = [first_rung(len(vocabulary))]
+    """The ladders of these sets, each with one rung more, made as a run makes them."""
+    ladders = [first_ladder(pa.array(sorted(word for (word,) in sets[0]), pa.string()), pruning)]
     for chosen in sets[1:]:
-        valid = valid_grams(rungs[-1], rungs[0], pruning)
-        keys = valid.keys(np.arange(len(valid), dtype=np.int64))
-        spell = in_words(next_rung(rungs[-1], rungs[0], keys, pruning), vocabulary)
+        keys = all_keys(ladders[-1].valid_grams())
+        spell = top_in_words(ladders[-1].with_next(keys))
         kept = [key for key, gram in zip(keys.tolist(), spell, strict=True) if gram in chosen]
-        above = np.array(sorted(kept), dtype=np.int64)
-        rungs.append(next_rung(rungs[-1], rungs[0], above, pruning))
-    return rungs, vocabulary
+        ladders.append(ladders[-1].with_next(np.array(sorted(kept), dtype=np.int64)))
+    return ladders
 
 
-def in_words(rung, vocabulary):
-    _, tokens = texts_of_grams(rung, vocabulary, " ")
+def top_in_words(ladder):
+    _, tokens = texts_of_grams(ladder.top, ladder.vocabulary, " ")
     return [tuple(gram) for gram in tokens.to_pylist()]
 
 
@@ -74,19 +71,17 @@ def in_words(rung, vocabulary):
 @settings(max_examples=40, deadline=None)
 def test_each_index_is_another_valid_gram_and_every_valid_gram_has_one(pruning, data):
     sets = data.draw(released_sets(pruning))
-    rungs, vocabulary = climbed(sets, pruning)
     words = {word for (word,) in sets[0]}
-    for rung, below in zip(rungs, sets, strict=True):
-        valid = valid_grams(rung, rungs[0], pruning)
-        keys = valid.keys(np.arange(len(valid), dtype=np.int64))
+    for ladder, below in zip(climbed(sets, pruning), sets, strict=True):
+        valid = ladder.valid_grams()
+        keys = all_keys(valid)
         assert len(set(keys.tolist())) == len(valid)
-        found = in_words(next_rung(rung, rungs[0], np.sort(keys), pruning), vocabulary)
+        found = top_in_words(ladder.with_next(np.sort(keys)))
         assert sorted(found) == sorted(enumerated(below, words, pruning))
 
 
 def test_more_grams_than_could_be_written_down_have_keys_of_their_own():
     many = 2**31 - 1  # as many words as a key has room for
-    first = first_rung(3)
     beyond = ValidGrams(
         ending=np.array([many - 1]),
         beginning=np.array([many - 1]),
@@ -98,11 +93,11 @@ def test_more_grams_than_could_be_written_down_have_keys_of_their_own():
     (key,) = beyond.keys(np.array([0])).tolist()
     assert divmod(key, 2**32) == (many - 1, many - 1)
     words = first_rung(70_000)
-    valid = valid_grams(words, words, "both")
+    valid = Ladder(None, (words,), "both").valid_grams()
     assert len(valid) == 70_000**2
     ends = valid.keys(np.array([0, 70_000, 70_000**2 - 1])).tolist()
     assert [divmod(key, 2**32) for key in ends] == [(0, 0), (1, 0), (69_999, 69_999)]
-    assert len(valid_grams(first, words, "single")) == 210_000
+    assert len(Ladder(None, (words, first_rung(3)), "single").valid_grams()) == 210_000
 
 
 FAILS = 1e-9
@@ -112,10 +107,9 @@ NOISE = rounded_gaussian(SIGMA)
 
 def grams(words=6, pruning="both", dropped=(3, 8, 20)):
     """V_3 over a level 2 that lacks a few pairs, so that overlaps differ in size."""
-    first = first_rung(words)
-    pairs = valid_grams(first, first, pruning)
-    keys = np.delete(np.sort(pairs.keys(np.arange(len(pairs), dtype=np.int64))), list(dropped))
-    return valid_grams(next_rung(first, first, keys, pruning), first, pruning)
+    ladder = Ladder(None, (first_rung(words),), pruning)
+    keys = np.delete(np.sort(all_keys(ladder.valid_grams())), list(dropped))
+    return ladder.with_next(keys).valid_grams()
 
 
 def all_keys(valid):

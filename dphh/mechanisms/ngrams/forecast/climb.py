@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
@@ -34,14 +33,15 @@ from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import Lift
-from dphh.mechanisms.ngrams.ladder.rungs import Integers, Ladder
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder
 from dphh.privacy.forecast_rounds import (
     Bins,
+    Floats,
+    Integers,
     list_size_weight,
     norm_on_grid,
 )
 
-Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
 PLAIN_WEIGHT = 64
 
@@ -156,7 +156,7 @@ class LevelToRun:
         thresholds = _thresholds_for_tails(tails, noise_bins).reshape(shape)[part_of_class]
         passed = rounds.passing_grams(thresholds)
 
-        classes = self.valid.class_of(passed.keys)
+        classes = self.valid.classes_of(passed.keys)
         norms = first_norm, second_norm
         masses = estimated_masses(
             passed.first / first_norm,
@@ -318,7 +318,7 @@ def climb_start(
     spurious: float,
     sigma_grid: int,
 ) -> Climb:
-    """The state above level 1: the masses of the released words, in the order of their numbers."""
+    """The state after level 1. `masses`: of the released words, in the order of their numbers."""
     of_all = np.array([masses.sum()])
     return Climb(ladder, masses, of_all, left, levels, total_sigma, spurious, sigma_grid)
 

@@ -22,10 +22,15 @@ from dphh.mechanisms.ngrams.ladder.classes import (
     ValidClasses,
 )
 from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
-from dphh.mechanisms.ngrams.ladder.rungs import Integers, ValidGrams
+from dphh.mechanisms.ngrams.ladder.rungs import ValidGrams
 from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZE_BIN_STARTS, Floats
+from dphh.privacy.forecast_rounds import (
+    BIN_STARTS_IN_SIGMAS,
+    LIST_SIZE_BIN_STARTS,
+    Floats,
+    Integers,
+)
 
 #: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2

@@ -35,17 +35,17 @@ import numpy as np
 
 from dphh.privacy.forecast_rounds import Floats, Integers
 
-#: The largest tail that a row may have.
-MOST_TAIL = 0.5
+#: The largest tail probability of a row's threshold.
+LARGEST_TAIL = 0.5
 
 
-def tails_by_signs(planned: Floats, nonpositive: Integers, most_spurious: float) -> Floats:
+def tails_by_signs(planned_tails: Floats, nonpositive: Integers, most_spurious: float) -> Floats:
     """The planned tail probability of each row, scaled so that the expected number of spurious
     grams is at most `most_spurious`. `nonpositive`: how many valid grams of each row have a noised
     weight of 0 or less."""
-    most = planned.max(initial=0.0)
+    most = planned_tails.max(initial=0.0)
     if most == 0:
-        return planned
-    r = most_spurious / (2 * (planned * nonpositive).sum() + 2 * most)
-    tails: Floats = np.minimum(r * planned, MOST_TAIL)
+        return planned_tails
+    r = most_spurious / (2 * (planned_tails * nonpositive).sum() + 2 * most)
+    tails: Floats = np.minimum(r * planned_tails, LARGEST_TAIL)
     return tails

@@ -20,9 +20,8 @@ from dphh.mechanisms.ngrams.forecast.climb import (
     PassedUnlistedWords,
 )
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.ngrams.ladder.rungs import Integers
 from dphh.mechanisms.released_rows import as_array
-from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins
+from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins, Integers
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
@@ -70,7 +69,7 @@ class TwoRounds:
         # (class, bin, grams), of held and absent grams together
         lists = host.take("list_sizes").sort_by("bin")
         # (bin, noisy), the noised numbers of users by how many grams they hold
-        return FirstRound(self._as_matrix(rows, "grams"), lists.column("noisy").to_numpy())
+        return FirstRound(self._by_class_and_bin(rows, "grams"), lists.column("noisy").to_numpy())
 
     def run_second_round(self, weights: Integers, norm: int) -> Integers:
         rule = self.valid.rule_for_unlisted
@@ -80,7 +79,7 @@ class TwoRounds:
         # brought to users: the weight of each gram's row
         self.host.run("forecast_round_2", norm=norm, **self._noise_parameters())
         # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
-        return self._as_matrix(self.host.take("forecast_signs"), "nonpositive")
+        return self._by_class_and_bin(self.host.take("forecast_signs"), "nonpositive")
 
     def passing_grams(self, thresholds: Integers) -> PassedGrams:
         rule = self.valid.rule_for_unlisted
@@ -104,15 +103,15 @@ class TwoRounds:
         self.host.drop(*LEVEL_TABLES)
 
     def _noise_parameters(self) -> dict[str, Any]:
-        """What every query that draws noise is given."""
+        """The parameters of every query that draws noise."""
         is_test = self.host.randomness.is_test
         return {"sigma": self.noise_bins.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 
     def _public_tables(self) -> dict[str, Any]:
-        """What step 1 foretells. Of each gram of the level below, what it adds to the class of a
-        pair, and to the expectation by a public text; by that expectation, what a public text adds
-        to the class of a pair that it lacks; the classes of the pairs that it has; and how many
-        valid grams each class has."""
+        """The tables of step 1. forecasts: what each gram of the level below adds, as first and as
+        last piece, to the class of a pair and to its expected public count. lifts: what that count
+        adds to the class of a pair that the public text lacks. public_grams: the classes of pairs
+        that the text has. classes: how many valid grams each class has."""
         valid, public, sizes = self.valid, self.valid.public, self.valid.sizes
         return {
             "forecasts": pa.table(
@@ -129,7 +128,7 @@ class TwoRounds:
             "classes": pa.table({"class": np.arange(len(sizes)), "valid": sizes}),
         }
 
-    def _as_matrix(self, rows: Any, name: str) -> Integers:
+    def _by_class_and_bin(self, rows: Any, name: str) -> Integers:
         numbers = np.zeros((len(self.valid.sizes), len(self.noise_bins.starts)), dtype=np.int64)
         group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
         numbers[group, column] = of_rows

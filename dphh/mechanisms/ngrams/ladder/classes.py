@@ -18,20 +18,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS, LOG_STEP, Lift, lift_index
-from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Rung, ValidGrams
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, RIGHT_MASK, Rung, ValidGrams
+from dphh.privacy.forecast_rounds import Floats, Integers
 
-Floats = NDArray[np.float64]
-_RIGHT_MASK = np.int64(2**GRAM_NUMBER_BITS - 1)
 _LEAST_FORECAST_MASS = 1e-3
 
 
 @dataclass(frozen=True)
 class RuleForUnlisted:
-    """Level 1 with a list: the parameters of words that the list lacks. They belong to no class;
-    their two rows are the words that reached round 1's threshold, and all others."""
+    """Level 1 with a prior: the thresholds and the weight of words that the list lacks. These words
+    have no class, and two rows: of those that reached round 1's threshold, and of the others."""
 
     first_threshold: int
     second_threshold: int
@@ -58,28 +56,25 @@ class Partition:
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without listing it.
 
-    As in `ValidGrams`, with more than one block for an overlap: a block is an overlap o, a step a
-    of what ends in it and a step b of what begins with it. All its pairs are of one class. With a
-    prior, steps of what the public text lets expect are among what tells blocks apart, and pairs
-    that the text has are moved to classes of their own counts. Without a prior the text has none.
+    A block is all pairs of one overlap whose left grams have one step a, and whose right grams one
+    step b, so that all its pairs have one class. With a prior, the left grams of a block also have
+    one step e of their public counts, and its right grams one step f; and each pair that the public
+    text has is moved to the class that its own count gives it.
     """
 
-    #: Class of a pair: left[l] + right[r]; with a prior, plus the index of its lift in LIFTS.
+    #: The class of a pair is left[l] + right[r]; with a prior, plus the index of its lift in LIFTS.
     left: Integers
     right: Integers
-    #: Forecast mass of each class.
+    #: The forecast mass of each class.
     forecasts: Floats
-    #: The blocks in the order of their classes; those of class c end at `ends[c]`. Grams are in the
-    #: orders of (suf, a) and (pre, b).
+    #: The blocks, in the order of their classes. The blocks of class c end at `ends[c]`.
     blocks: ValidGrams
     ends: Integers
-    #: What the public text says.
     public: PublicClasses
-    #: For a list of words: the rule for words that it lacks.
+    #: Of level 1 with a prior alone.
     rule_for_unlisted: RuleForUnlisted | None = None
-    #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. The
-    #: lift says how much more often the public text has a gram than its parts let expect; a class
-    #: has one lift.
+    #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. All
+    #: grams of a class have one lift (`lift.py`).
     partitions: tuple[Partition, ...] = ()
 
     @property
@@ -93,8 +88,8 @@ class ValidClasses:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    def class_of(self, keys: Integers) -> Integers:
-        one, other = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
+    def classes_of(self, keys: Integers) -> Integers:
+        one, other = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
         group: Integers = self.left[one] + self.right[other]
         group += self.public.shifts[self.public.left[one] + self.public.right[other]]
         if len(self.public.keys):
@@ -102,15 +97,16 @@ class ValidClasses:
             group = np.where(self.public.keys[at] == keys, self.public.classes[at], group)
         return group
 
-    def keys(self, group: int, indices: Integers) -> Integers:
+    def keys(self, class_number: int, indices: Integers) -> Integers:
         """The keys of the valid grams of one class that have these indices, from 0 to size - 1."""
         start, end = (
-            int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
+            int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][class_number + i]])
+            for i in (0, 1)
         )
         # First the pairs of the class's blocks that keep this class, then those moved to it.
-        away = np.sort(self.public.places[self.public.classes_before == group]) - start
+        away = np.sort(self.public.places[self.public.classes_before == class_number]) - start
         stay = end - start - len(away)
-        here = self.public.keys[self.public.classes == group]
+        here = self.public.keys[self.public.classes == class_number]
         within = np.minimum(indices, max(stay - 1, 0))
         within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
         keys = np.empty(len(indices), dtype=np.int64)
@@ -121,11 +117,12 @@ class ValidClasses:
 
 @dataclass(frozen=True, eq=False)
 class PublicClasses:
-    """How a prior changes classes: `shifts`, by the expectation's steps e_l + e_r, for pairs that
-    the public text lacks; and the classes of the pairs that it has."""
+    """How a prior changes the classes of pairs."""
 
+    #: e and f: for each gram, the steps of its public count as a left and as a right gram.
     left: Integers
     right: Integers
+    #: What e + f adds to the class of a pair that the public text lacks.
     shifts: Integers
     #: Pairs that the text has, ascending; their classes; the classes that they would have if the
     #: text lacked them; and where they stand among the valid grams of all blocks.
@@ -136,31 +133,29 @@ class PublicClasses:
 
     @classmethod
     def without_prior(cls, grams: int) -> PublicClasses:
-        """Of a text that has no pair and lets expect the same of all. `grams`: of the level below,
-        how many there are."""
+        """No class is changed. `grams`: how many grams the level below released."""
         nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams, dtype=np.int64)
         return cls(zeros, zeros, np.zeros(1, np.int64), nothing, nothing, nothing, nothing)
 
 
-def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
-    """floor((ln mass - ln shared / 2) / LOG_STEP)."""
+def _steps_of_pieces(masses: Floats, overlap_masses: Floats) -> Integers:
+    """floor((ln mass - ln overlap_mass / 2) / LOG_STEP), for each gram as a piece of a pair."""
     own = np.log(np.maximum(masses, _LEAST_FORECAST_MASS))
-    steps: Integers = np.floor(
-        (own - np.log(np.maximum(shared, _LEAST_FORECAST_MASS)) / 2) / LOG_STEP
-    ).astype(np.int64)
+    overlap = np.log(np.maximum(overlap_masses, _LEAST_FORECAST_MASS))
+    steps: Integers = np.floor((own - overlap / 2) / LOG_STEP).astype(np.int64)
     return steps
 
 
-def _expected_steps(
+def _public_steps(
     lift: Lift | None, suf: Integers, pre: Integers
 ) -> tuple[Integers, Integers, int, Integers]:
-    """The expectations by the public text in steps from 0, for left and right grams; their lowest
-    sum; and what each sum adds to the class of a pair that the text lacks."""
+    """The steps of public counts: e of left and f of right grams, each from 0 on; the lowest e + f
+    before that; and what e + f adds to the class of a pair that the public text lacks."""
     nothing = np.zeros(len(suf), dtype=np.int64)
     if lift is None:
         return nothing, nothing, 0, np.zeros(1, dtype=np.int64)
     own, before = lift.counts.astype(np.float64), lift.counts_before.astype(np.float64)
-    e, f = _forecast_steps(own, before[suf]), _forecast_steps(own, before[pre])
+    e, f = _steps_of_pieces(own, before[suf]), _steps_of_pieces(own, before[pre])
     lowest = int(e.min(initial=0) + f.min(initial=0))
     e, f = e - e.min(initial=0), f - f.min(initial=0)
     sums = np.arange(int(e.max(initial=0) + f.max(initial=0)) + 1) + lowest
@@ -177,12 +172,13 @@ def valid_classes(
     """
     words = below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
-    suf = nothing if words else below.keys & _RIGHT_MASK
+    suf = nothing if words else below.keys & RIGHT_MASK
     pre = nothing if words else below.keys >> GRAM_NUMBER_BITS
-    a, b = _forecast_steps(masses, masses_before[suf]), _forecast_steps(masses, masses_before[pre])
+    a = _steps_of_pieces(masses, masses_before[suf])
+    b = _steps_of_pieces(masses, masses_before[pre])
     lowest = int(a.min(initial=0) + b.min(initial=0))
     a, b = a - a.min(initial=0), b - b.min(initial=0)
-    e, f, lowest_expected, shifts = _expected_steps(lift, suf, pre)
+    e, f, lowest_expected, shifts = _public_steps(lift, suf, pre)
 
     wide, high = int(max(a.max(initial=0), b.max(initial=0))) + 1, len(shifts)
     ending, beginning = np.lexsort((e, a, suf)), np.lexsort((f, b, pre))
@@ -192,7 +188,7 @@ def valid_classes(
     begin_groups, begin_starts, begin_counts = np.unique(
         begin_key, return_index=True, return_counts=True
     )
-    # Grams that end in an overlap meet all that begin with it; these stand together.
+    # Each left gram makes pairs with all right grams of its overlap, which stand together.
     overlap = end_groups // (wide * high)
     first = np.searchsorted(begin_groups, overlap * wide * high)
     meets = np.searchsorted(begin_groups, (overlap + 1) * wide * high) - first
@@ -204,7 +200,7 @@ def valid_classes(
     group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
 
     keys, counts = (nothing[:0],) * 2 if lift is None else (lift.keys, lift.counts_of_keys)
-    ends, begins = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
+    ends, begins = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
     sums, foretold = e[ends] + f[begins], lifts * (a[ends] + b[begins])
     moved = foretold + shifts[sums]
     listed = foretold + lift_index(sums + lowest_expected, counts)
@@ -237,7 +233,7 @@ def valid_classes(
     )
 
 
-def _two_partitions(classes: int, lowest: int) -> tuple[Partition, ...]:
+def _two_partitions(classes: int, lowest_step: int) -> tuple[Partition, ...]:
     """Two partitions of the classes: by the forecast times the lift, and by the forecast alone. A
     class number encodes the forecast's step and the index of the lift."""
     steps, places = np.divmod(np.arange(classes), len(LIFTS))
@@ -245,6 +241,6 @@ def _two_partitions(classes: int, lowest: int) -> tuple[Partition, ...]:
     for by_lift in (LIFTS, np.zeros_like(LIFTS)):
         foretold = steps + by_lift[places]
         least, most = int(foretold.min()), int(foretold.max())
-        forecasts = np.exp(LOG_STEP * (np.arange(least, most + 1) + lowest + 1))
+        forecasts = np.exp(LOG_STEP * (np.arange(least, most + 1) + lowest_step + 1))
         partitions.append(Partition(foretold - least, forecasts))
     return tuple(partitions)

@@ -15,15 +15,14 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Integers, Ladder
+from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Ladder
 from dphh.prior import Prior
+from dphh.privacy.forecast_rounds import Integers
 
-Floats = NDArray[np.float64]
 #: The width of one step of forecasts and of lifts, as a difference of natural logarithms.
 LOG_STEP = 0.5
-#: The floor of lifts: a smaller one is set to this.
+#: A smaller lift is set to this.
 LEAST_LIFT = 0.04
 #: The lifts that classes distinguish, in steps. A lift between two of them counts as the lower one.
 LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])

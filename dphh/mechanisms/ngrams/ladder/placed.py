@@ -18,22 +18,21 @@ class PlacedRungs:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self._rungs = 0
+        self._placed = 0
 
     def place_rungs(self, ladder: Ladder) -> None:
         """Place the rungs of the ladder that are not there yet."""
-        for rungs in range(self._rungs + 1, len(ladder.rungs) + 1):
-            self._place_top(ladder.lowest_rungs(rungs))
-            self._rungs = rungs
-
-    def _place_top(self, ladder: Ladder) -> None:
-        if len(ladder.rungs) == 1:
-            released = Lookup(indices_by_word(ladder.vocabulary))
-            single = ladder.pruning == "single"
-            self.host.run("positions_of_words", released=released, single_side=single)
-            self.host.drop("users")
-        else:
-            released = Lookup(KeyIndex(ladder.top.keys))
-            self.host.run("positions_of_grams", released=released, positions_ahead=ladder.ahead)
-        # next_positions (user_hashes, lengths, keys, ends)
-        self.host.rename_replacing("next_positions", "positions")
+        for rung in ladder.rungs[self._placed :]:
+            if rung.level == 1:
+                released = Lookup(indices_by_word(ladder.vocabulary))
+                single = ladder.pruning == "single"
+                self.host.run("positions_of_words", released=released, single_side=single)
+                self.host.drop("users")
+            else:
+                # How many tokens after its left gram the right gram of a pair begins.
+                ahead = 1 if ladder.pruning == "both" else rung.level
+                released = Lookup(KeyIndex(rung.keys))
+                self.host.run("positions_of_grams", released=released, positions_ahead=ahead)
+            # next_positions (user_hashes, lengths, keys, ends)
+            self.host.rename_replacing("next_positions", "positions")
+            self._placed = rung.level

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from dphh.levels.ngrams import Pruning
+from dphh.privacy.forecast_rounds import Integers
 
-Integers = NDArray[np.int64]
-#: Bits of each of the two numbers in a pair key.
+#: The bits of each of the two gram numbers in a pair's key.
 GRAM_NUMBER_BITS = 32
-_RIGHT_MASK = np.int64(2**GRAM_NUMBER_BITS - 1)
+#: `key & RIGHT_MASK` is the second of the two numbers.
+RIGHT_MASK = np.int64(2**GRAM_NUMBER_BITS - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +30,18 @@ class Rung:
     """The released grams of one level, ordered by number."""
 
     level: int
-    #: The pair key of each gram, ascending; for words, their own numbers.
+    #: The key of each gram, ascending; for words, their own numbers.
     keys: Integers
-    #: Each gram's tokens as word ids: one row per gram, `level` columns.
+    #: Each gram's words by their numbers: (grams, level).
     words: Integers
 
     def __len__(self) -> int:
         return len(self.keys)
 
 
-def first_rung(count: int) -> Rung:
-    """The released words, numbered in sorted order."""
-    numbers = np.arange(count, dtype=np.int64)
+def first_rung(released_words: int) -> Rung:
+    """The rung of so many released words, which are numbered in sorted order."""
+    numbers = np.arange(released_words, dtype=np.int64)
     return Rung(1, numbers, numbers.reshape(-1, 1))
 
 
@@ -58,35 +58,39 @@ class Ladder:
     def top(self) -> Rung:
         return self.rungs[-1]
 
-    @property
-    def ahead(self) -> int:
-        """How many tokens after the start of a pair's left gram its right gram starts."""
-        return 1 if self.pruning == "both" else self.top.level
-
-    def lowest_rungs(self, rungs: int) -> Ladder:
-        """The ladder of the lowest `rungs` rungs."""
-        return replace(self, rungs=self.rungs[:rungs])
-
     def valid_grams(self) -> ValidGrams:
-        """The valid grams of the level above the top, V_k."""
-        return valid_grams(self.top, self.rungs[0], self.pruning)
+        """V_k, the valid grams of the level above the top rung."""
+        words, below = self.rungs[0], self.top
+        everything_meets = self.pruning == "single" or below.level == 1
+        nothing = np.zeros(len(below), dtype=np.int64)
+        ends_in = nothing if everything_meets else below.keys & RIGHT_MASK
+        begins_with = (
+            np.zeros(len(words), dtype=np.int64)
+            if everything_meets
+            else below.keys >> GRAM_NUMBER_BITS
+        )
+        overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
+        ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
+        begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
+        return ValidGrams(
+            ending=np.argsort(ends_in, kind="stable"),
+            beginning=np.argsort(begins_with, kind="stable"),
+            starts_ending=np.cumsum(ends) - ends,
+            starts_beginning=np.cumsum(begins) - begins,
+            begins=begins,
+            cumulative=np.cumsum(ends * begins),
+        )
 
     def with_next(self, keys: Integers) -> Ladder:
         """The ladder with one more rung, of the released pairs `keys`, which must ascend."""
-        return replace(
-            self, rungs=(*self.rungs, next_rung(self.top, self.rungs[0], keys, self.pruning))
-        )
+        left, right = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
+        of_right = self.top if self.pruning == "both" else self.rungs[0]
+        words = np.hstack([self.top.words[left], of_right.words[right, -1:]])
+        return replace(self, rungs=(*self.rungs, Rung(self.top.level + 1, keys, words)))
 
 
 def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
     return Ladder(vocabulary, (first_rung(len(vocabulary)),), pruning)
-
-
-def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
-    """The rung of the released pairs `keys`, which must be ascending."""
-    left, right = keys >> GRAM_NUMBER_BITS, keys & _RIGHT_MASK
-    last = (below if pruning == "both" else words).words[right, -1:]
-    return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +109,7 @@ class ValidGrams:
     starts_ending: Integers
     starts_beginning: Integers
     begins: Integers
-    #: Number of valid grams of all overlaps up to and including each.
+    #: For each overlap: how many valid grams it and all overlaps before it have.
     cumulative: Integers
 
     def __len__(self) -> int:
@@ -118,27 +122,6 @@ class ValidGrams:
         left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
         right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
         return (left << GRAM_NUMBER_BITS) | right
-
-
-def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
-    """V_k from the released grams of level k - 1."""
-    everything_meets = pruning == "single" or below.level == 1
-    nothing = np.zeros(len(below), dtype=np.int64)
-    ends_in = nothing if everything_meets else below.keys & _RIGHT_MASK
-    begins_with = (
-        np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> GRAM_NUMBER_BITS
-    )
-    overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
-    ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
-    begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
-    return ValidGrams(
-        ending=np.argsort(ends_in, kind="stable"),
-        beginning=np.argsort(begins_with, kind="stable"),
-        starts_ending=np.cumsum(ends) - ends,
-        starts_beginning=np.cumsum(begins) - begins,
-        begins=begins,
-        cumulative=np.cumsum(ends * begins),
-    )
 
 
 def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
