@@ -90,21 +90,16 @@ def _row_of_plan(
         if not varied_options:
             raise
         return {**row, "users": None, "refused": str(problem)}
-    by_length: dict[str, Any] = {f"users of {n}": users for n, users in made.finds.users_by_length}
+    row["users"] = made.finds.users
+    row |= {f"users of {n}": users for n, users in made.finds.users_by_length}
     if (many := made.finds.users_of_many) is not None:
-        by_length[f"users with {many[0]} words"] = f"{many[1]:,} to {many[2]:,}"
-    return {**row, "users": made.finds.users, **by_length, **_ledger_columns(made, book)}
-
-
-def _ledger_columns(plan: Plan, book: Ledger) -> dict[str, Any]:
-    """Why the ledger would refuse a run of the plan, and what the run would take of a cap."""
-    if plan.corpus is None:
-        return {}
-    outlook = book.outlook(Request.of(plan.price, plan.corpus))
-    columns: dict[str, Any] = {"refused": outlook.refusal}
-    if outlook.scarcest is not None:
-        _, columns["share"], columns["runs_left"] = outlook.scarcest
-    return columns
+        row[f"users with {many[0]} words"] = f"{many[1]:,} to {many[2]:,}"
+    if made.corpus is not None:
+        outlook = book.outlook(Request.of(made.price, made.corpus))
+        row["refused"] = outlook.refusal
+        if outlook.scarcest is not None:
+            _, row["share"], row["runs_left"] = outlook.scarcest
+    return row
 
 
 def _shown_value(value: Any) -> Any:

@@ -117,9 +117,9 @@ def detection_of(price: Price, assumed: Profile) -> Detection:
 def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> int | None:
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
-    # Of a run's rounds, the one that is least likely to miss the item decides, if it takes place in
-    # every run and the item's weight in it is known. In the forecast ladder only the last round is
-    # so. Where weights follow earlier rounds, only the first is so, if users hold other items too.
+    # A run misses the item if all of its rounds do, so the round that is least likely to miss it
+    # gives a bound. With method="forecast" only the last round's probability is known in advance;
+    # where weights follow earlier rounds and users hold other items, only the first round's.
     runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]

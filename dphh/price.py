@@ -70,7 +70,7 @@ class Privacy:
         return cls(
             **{
                 **{name: value for name, value in found.items() if name != "warnings"},
-                # Their defaults must not fill a gap: without these two, a statement is refused.
+                # A statement without these two is refused, although the fields have defaults.
                 "protects": found["protects"],
                 "both_directions": found["both_directions"],
                 "delta_shares": tuple(found["delta_shares"].items()),

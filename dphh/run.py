@@ -119,7 +119,7 @@ def run(
         )
         if not source.is_test:
             remember(request, book, booked.run_id)
-        if booked.settled:  # by another process, since `before_reading`
+        if booked.settled:  # another process has settled the run since `before_reading`
             return _save_to_folder(stored_release(book, booked.run_id), out)
         _announce_run(corpus, booked, note, say)
         source.secret_key = booked.key

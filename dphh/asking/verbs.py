@@ -62,7 +62,8 @@ def _verb_as_method(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]
     }
     options = {**of_corpus, **of_verb}
     del options["corpus"]
-    plan.__name__, plan.__doc__ = name, verb.__doc__
+    plan.__name__ = plan.__qualname__ = name
+    plan.__doc__ = verb.__doc__
     plan.__signature__ = Signature(  # type: ignore[attr-defined]
         [
             Parameter("self", Parameter.POSITIONAL_ONLY),
@@ -70,7 +71,7 @@ def _verb_as_method(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]
         ],
         return_annotation=Plan,
     )
-    return checked_call(plan, name)
+    return checked_call(plan)
 
 
 for _name in VERBS:

@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def with_noun(count: int, noun: str) -> str:
-    """1 user, 1,200 users."""
+    """The count and its noun: 1 user, 1,200 users."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

@@ -15,10 +15,9 @@ Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
 
-def checked_call(function: Callable[Options, Result], name: str = "") -> Callable[Options, Result]:
-    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError.
-    `name`: the function's name in errors, if not its own."""
-    callee = name or function.__qualname__.removesuffix(".__init__")
+def checked_call(function: Callable[Options, Result]) -> Callable[Options, Result]:
+    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
+    callee = function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {option: of for option, of in asked.parameters.items() if option != "self"}
     positional = [

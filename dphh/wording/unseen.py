@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from dphh.errors import CONTROL_CHARACTERS
 
-#: All characters that this module is about, to be put in [] in a regular expression.
+#: All characters that are invisible or control a display, as in [] of a regular expression.
 UNSEEN = (
     "\x00-\x1f\x7f-\x9f"
     # All that Unicode calls Default_Ignorable: displays omit them without a trace.
