@@ -138,8 +138,8 @@ class Composition:
 
     @cached_property
     def _largest_response_loss(self) -> float:
-        """The largest sum of the randomised responses' losses: that of their epsilons, rounded
-        up."""
+        """The largest sum that the randomised responses' losses can have, rounded up: that of all
+        their epsilons."""
         exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
         return float_at_least(exact)
 

@@ -246,7 +246,7 @@ def _intervals(
     low = np.maximum(-((margins.below - least_noised) // g), 0)
     most = most_noised + margins.above
     high = (most + most_removed_by_bounding(most, octave_sums, weighing, margins)) // g
-    # An interval that contains no whole number has missed the true one; it gets the estimate.
+    # An interval without a whole number has missed the true one; it is extended to the estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 

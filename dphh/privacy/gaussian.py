@@ -26,7 +26,7 @@ _UNDERFLOW_ERROR = sys.float_info.min
 # `gaussian_sigma` finds the sigma for a delta lower by this fraction, more than the measured error.
 # So the epsilon computed from that sigma is never above the one asked for.
 _DELTA_MARGIN = 2e-12
-# The least delta that is accepted. One as small as `_UNDERFLOW_ERROR` could not be told from it.
+# The least delta for which a sigma is found; it is far above `_UNDERFLOW_ERROR`.
 _SMALLEST_DELTA = 1e-300
 #: More than the relative rounding error of a few square roots, sums and quotients. `split_sigma`
 #: rounds up by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to

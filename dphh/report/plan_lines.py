@@ -77,7 +77,7 @@ def proof_lines(privacy: Privacy) -> Lines:
         one = replace(privacy, central_epsilon=privacy.shuffled_epsilon)
         user = replace(privacy, central_epsilon=privacy.shuffled_user_epsilon)
         said = f"{promise(one)} for one item, {promise(user)} for all of a user's"
-        lines.append(("mixed messages", f"to those who see them without senders: {said}"))
+        lines.append(("mixed messages", f"to those who see reports without senders: {said}"))
     unsaid = [each for each in privacy.caveats if (privacy.provided or "\n") not in each]
     return [*lines, *(("note", caveat) for caveat in unsaid)]
 
@@ -88,7 +88,7 @@ def levels_and_counts_lines(price: Price) -> Lines:
     if (counting := price.counting) is not None:
         _, noise, intervals = counting.noisiest_level.in_words()
         what = (
-            "sequences that end, and beginnings that nothing grew from"
+            "complete sequences, and prefixes that no released sequence extends"
             if counting.beginnings
             else "all that is found"
         )
@@ -99,11 +99,10 @@ def levels_and_counts_lines(price: Price) -> Lines:
             ("", intervals),
         ]
         if counting.min_users:
-            left_out = f"left out if its interval begins below {counting.min_users:,} users"
-            fewer = "an item that fewer hold is released with probability at most "
-            fewer += f"{counting.chance_below_min_users:.2%}"
             each = "what is found" if counting.by is None else "of each group, what is found there"
-            lines.append(("min_users", f"{each} is {left_out}: {fewer}"))
+            said = f"{each} is left out if its interval begins below {counting.min_users:,} users: "
+            said += "an item that fewer hold is released with probability at most "
+            lines.append(("min_users", f"{said}{counting.chance_below_min_users:.2%}"))
     asked: dict[str, Any] = dict(price.parameters)
     if asked.get("by") is not None:
         named = ", ".join(map(one_line, asked["groups"]))

@@ -131,10 +131,10 @@ def meaning_of_missing(manifest: Manifest) -> str:
         else "What is not here may still be in the data: what few people hold is left out, and so "
         "is what nobody holds."
     )
-    more = "." if given else ", who hold nothing else; of those who hold more, more are needed."
+    others = "" if given else " who hold nothing else; more are needed if they hold other items"
     return (
         f"{said} At this price {finds['what']} with probability {finds['probability']:g} when held "
-        f"by at least {with_noun(finds['users'], 'user')}{more}"
+        f"by at least {with_noun(finds['users'], 'user')}{others}."
     )
 
 

@@ -53,38 +53,38 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     manifest, name = release.manifest, _quoted(release, tokens)
     asked, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
-        said = "no token is left of this: see how texts are split and which tokens are kept."
-        yield "not so read", f"As the corpus is read, {said}"
+        said = "No token is left of this: see how texts are split and which tokens are kept."
+        yield "not so read", said
     if tokens in {tuple(word) for word in asked.get("known", ())}:
         yield "not so read", f"{name} was given as known, so no user was asked about it."
     if strange := set(tokens) - set(asked.get("character_set", tokens)):
         found = ", ".join(one_line(repr(token)) for token in sorted(strange))
         yield "not so read", f"{name} contains {found}, which the run's character set lacks."
-    # For each released sequence, whether it ends there; else it is only a beginning of others.
+    # For each released sequence: whether it was released as complete, or only as a prefix.
     ends: dict[Tokens, bool] = {}
     for row in release.table.to_pylist():
         way = tuple(row["tokens"])
         ends[way] = ends.get(way, False) or bool(row.get("ended", True))
     if tokens in ends:
-        only = "" if ends[tokens] else ", as a beginning of sequences; its end was not released"
+        only = "" if ends[tokens] else " as a prefix only: it was not released as complete"
         yield "released", f"{name} is in the release{only}."
     if (most := manifest.get("top")) is not None:
-        said = f"is not in the top({most}) that was taken from a release: ask that release."
-        yield "left out by top", f"{name} {said}"
+        said = f"{name} is not in the top({most}) that was taken from a release: ask that release."
+        yield "left out by top", said
     if [*tokens] in map(list, asked.get("domain") or ()):
-        said = f"the low end of its interval lies below min_users, {asked.get('min_users')}"
-        yield "below", f"{name} is in the domain, and was left out: {said}."
+        least = asked.get("min_users")
+        yield "below", f"{name} was left out: its interval begins below {least} users (min_users)."
     if has_every_given_item(manifest) or "domain" in asked:
-        said = "that does not say whether anybody holds it"
-        yield "not asked for", f"{name} is not among the items that were given; {said}."
+        said = f"{name} is not among the given items; that does not say whether anybody holds it."
+        yield "not asked for", said
     lengths = _lengths_of(levels)
     if len(tokens) not in lengths:
         looked = f"this release looked at items of {min(lengths):,} to {max(lengths):,} tokens"
         yield "not of this length", f"{name} has {with_noun(len(tokens), 'token')}; {looked}."
     if missing := _missing_parts(tokens, {*ends}, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
-        said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not"
-        said = f"{said} released, and a phrase is tried only where its parts were."
+        said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not "
+        said += "released, and a phrase is tried only where its parts were."
         yield "a part was not released", said
     subject = f"{name}: its parts were released, and it" if needed_parts(tokens, levels) else name
     yield "below", _below_threshold_sentence(release, len(tokens), subject)
@@ -128,7 +128,7 @@ def _below_threshold_sentence(release: Released, length: int, subject: str) -> s
         said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
     return (
         f"{said} At this price it is found with probability {finds['probability']:g} if {users:,} "
-        "people hold it and nothing else; of people who hold more, more are needed."
+        "people hold it and nothing else; more are needed if they hold other items."
     )
 
 

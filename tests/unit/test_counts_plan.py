@@ -194,7 +194,7 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     assert counting.sigma < gaussian_sigma(8 * counts, 1e-8 * counts) * 1.001
     assert plan_from_json(plan.dumps()) == plan
     said = " ".join(plan.describe().split())
-    assert "for up to 4 of sequences that end, and beginnings that nothing grew from" in said
+    assert "for up to 4 of complete sequences, and prefixes that no released sequence" in said
     assert f"{number(plan.counting.noisiest_level.half_width)} users to either side" in said
 
 
