@@ -141,7 +141,7 @@ class FoundCounts:
 
     def to_json(self) -> dict[str, Any]:
         said = {**asdict(self), "groups": list(self.groups)}
-        if self.by is None:  # plans from before groups existed do not have them
+        if self.by is None:  # as in plans made before groups existed
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]

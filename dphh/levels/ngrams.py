@@ -59,7 +59,8 @@ class ForecastLevel(Level):
     level: int
     #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
     total_sigma: float
-    #: The sigma of each round in grid units. A round's share of the budget sets a user's norm.
+    #: The sigma in grid units, the same in each round. A round's share of the budget sets a user's
+    #: norm instead.
     sigma_grid: int
     #: The most expected spurious grams here, divided by the grams released at the level below.
     spurious: float
@@ -103,8 +104,8 @@ class ListedWordsLevel(Level):
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: the most expected spurious words, divided by how many listed words round 1 shows will
-    #: probably be released; one spurious word is always allowed.
+    #: eta: the most expected spurious words, divided by the number of listed words whose release is
+    #: expected after round 1; one spurious word is always allowed.
     spurious: float
     #: b: the most expected spurious words. None in a plan, known in a run.
     spurious_words: float | None = None

@@ -14,7 +14,7 @@ from dphh.wording.options import check_whole
 LevelsAndCost = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
-#: The probability of finding an item that as many users hold as a plan says it needs.
+#: A plan says how many users an item needs in order to be found with this probability.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 #: What a price and a ledger say of the part of delta for the noise's arithmetic.

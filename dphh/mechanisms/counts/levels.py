@@ -89,63 +89,64 @@ def draw_counts(
 
 
 def count_found_items(
-    found: Any, counting: FoundCounts, host: Host, once: DrawOnce
+    found_rows: Any, counting: FoundCounts, host: Host, once: DrawOnce
 ) -> tuple[dict[str, Any], Any]:
     """The manifest of the counts of what a run found, and the found rows with count columns.
 
-    `found` is in order of level and score. Of a trie only leaves are counted. If there are more
-    than MOST_KEYS, the first row of each level is counted, then the second of each, and so on.
+    `found_rows` are in order of level and score. Of a trie only leaves are counted. If there are
+    more than MOST_KEYS, the first row of each level is counted, then the second, and so on.
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = counting.group_names
-    leaf = leaf_indices(found) if counting.beginnings else np.arange(found.num_rows)
-    levels = found.column("level").to_numpy()[leaf]
+    leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
+    levels = found_rows.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):
-        found_here = found.take(pa.array(chosen))
+        counted_rows = found_rows.take(pa.array(chosen))
         items = (
-            _sequences_of_rows(found_here)
+            _sequences_of_rows(counted_rows)
             if counting.beginnings
-            else found_here.column("tokens").to_pylist()
+            else counted_rows.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
         done, columns = counts_with_intervals(host, once, level, items, counting.groups)
         said |= done.to_json()
     # For each found row, the index of its count in the first group, which its counts in the other
     # groups follow; -1 if it was not counted.
-    place = np.full(found.num_rows, -1, np.int64)
+    place = np.full(found_rows.num_rows, -1, np.int64)
     place[chosen] = np.arange(len(chosen)) * len(names)
-    rows = np.repeat(np.arange(found.num_rows), np.where(place < 0, 1, len(names)))
+    rows = np.repeat(np.arange(found_rows.num_rows), np.where(place < 0, 1, len(names)))
     group = np.arange(len(rows)) - np.searchsorted(rows, rows)
     place = np.where(place[rows] < 0, -1, place[rows] + group)
     places = pa.array(place, mask=place < 0)
-    found = found.take(pa.array(rows))
+    found_rows = found_rows.take(pa.array(rows))
     if counting.by is not None:
         named = pa.array(names, pa.string())
-        found = found.append_column("group", named.take(pa.array(group, mask=place < 0)))
+        found_rows = found_rows.append_column("group", named.take(pa.array(group, mask=place < 0)))
     for name, column in columns.items():
-        found = found.append_column(name, column.take(places))
+        found_rows = found_rows.append_column(name, column.take(places))
     if counting.min_users:
-        enough = pc.greater_equal(found.column("low"), counting.min_users)
-        found = found.filter(enough)  # of a row that was not counted low is NULL: it goes too
-        said |= {"passes_below": counting.chance_below_min_users, "kept": found.num_rows}
-    return said, found
+        enough = pc.greater_equal(found_rows.column("low"), counting.min_users)
+        found_rows = found_rows.filter(enough)  # also without rows not counted, whose low is NULL
+        said |= {"passes_below": counting.chance_below_min_users, "kept": found_rows.num_rows}
+    return said, found_rows
 
 
-def leaf_indices(found: Any) -> Any:
+def leaf_indices(found_rows: Any) -> Any:
     """The indices of the rows that are leaves of the trie: ended sequences, and prefixes that no
     other row extends.
 
     No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """
-    ways = _sequences_of_rows(found)
+    ways = _sequences_of_rows(found_rows)
     above = {way[:-1] for way in ways}
     return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
 
 
-def _sequences_of_rows(found: Any) -> list[Item]:
+def _sequences_of_rows(found_rows: Any) -> list[Item]:
     """The tokens of each row, followed by `END_OF_TEXT` if the sequence ends there."""
-    rows = zip(found.column("tokens").to_pylist(), found.column("ended").to_pylist(), strict=True)
+    columns = (found_rows.column(name).to_pylist() for name in ("tokens", "ended"))
+    rows = zip(*columns, strict=True)
     return [(*tokens, END_OF_TEXT) if ended else tuple(tokens) for tokens, ended in rows]

@@ -53,7 +53,7 @@ class CountsOptions:
         "by": "With --counts: the column of groups.",
         "groups": "Names of groups, with commas; the rest is 'other'.",
     }
-    #: The help of verbs that can leave out items that few users hold.
+    #: The help of `min_users`, for verbs that have this option.
     MIN_USERS_HELP: ClassVar = {"min_users": "Leave out items that may have fewer users."}
 
     @classmethod

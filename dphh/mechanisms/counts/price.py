@@ -98,7 +98,7 @@ def price_counts(
     check_budget(epsilon, delta)
     items = checked_items(of, top, min_length)
     if max_held is None:
-        # With phrases more: a person holds 1.4 times as many found phrases and words as words.
+        # A user holds about 1.4 times as many found words and phrases as found words.
         max_held = 100 if all(len(item) == 1 for item in items) else 150
     check_whole("max_held", max_held, advice="; nearly all users should hold fewer listed items")
     declared = checked_groups(by, groups)

@@ -103,7 +103,7 @@ def central_delta(blanket: Blanket, reports: int, epsilon: float, left_out: floa
     """An upper bound on delta at this central epsilon, including a probability of about `left_out`,
     which its sums leave out."""
     hiding, chances, outside = _likely_binomial(reports - 1, blanket.share, left_out / 2)
-    if blanket.tell == 1.0:  # C is m
+    if blanket.tell == 1.0:  # then C, of m reports, is m
         return min(
             divergence_of_counts(blanket, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0
         )
@@ -169,7 +169,7 @@ def divergence_of_counts(
         """The sum of the terms from i = k on, plus a bound on its error."""
         k = np.maximum(k, 1.0)
         point = binom.pmf(k - 1, totals - 1, 0.5)
-        # beyond is P[Binomial(t - 1, 1/2) >= k].
+        # `beyond` is P[Binomial(t - 1, 1/2) >= k].
         beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
         gain = one_less_chances * (own - ratio * other) * point
         loss = rises * (
@@ -187,8 +187,8 @@ def divergence_of_counts(
 def central_epsilon(
     blanket: Blanket, reports: int, delta: float, replaced: int = 1, least: float = 0.0
 ) -> float:
-    """The smallest central epsilon at this delta if `replaced` reports (a user's, at a level)
-    change, rounded up, and at most `replaced` times the local one.
+    """The smallest central epsilon at this delta if `replaced` reports of a user change. It is
+    rounded up, and at most `replaced` times the local epsilon.
 
     Group privacy, one report after the other, at epsilon' and delta' each: replaced epsilon', and
     delta' times the sum of e^(i epsilon') for i < replaced. Returns `least` if that is enough,

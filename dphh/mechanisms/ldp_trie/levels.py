@@ -57,7 +57,7 @@ class TrieGrowth:
 
     def after_level(self, kept_values: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
         """The growth after a level, from which the next one starts, and the prefixes and words that
-        grew.
+        the level added.
 
         `kept_values` is an Arrow table (value, reports): the values in the most reports.
         """
@@ -71,24 +71,10 @@ class TrieGrowth:
             ended = character == width - 1
             word = below if ended else below + chr(character + 1)
             (found if ended else prefixes).append(word)
-            added.append(GrownPrefix(self.decoded(word), ended, reports))
+            tokens = tuple(self.characters[ord(code) - 1] for code in word)
+            added.append(GrownPrefix(tokens, ended, reports))
         now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
         return now, added
-
-    @property
-    def value_count(self) -> int:
-        """How many values there are: one for each prefix followed by a character or by the end."""
-        return len(self.prefixes) * (len(self.characters) + 1)
-
-    def prefix_table(self) -> Any:
-        """An Arrow table (prefix, value). The value is that of the prefix followed by the first
-        character of the set; those of the other characters and of the end follow it."""
-        first = np.arange(len(self.prefixes), dtype=np.int64) * (len(self.characters) + 1)
-        return pa.table({"prefix": pa.array(self.prefixes, pa.string()), "value": first})
-
-    def decoded(self, word: str) -> tuple[str, ...]:
-        """The characters of a coded word."""
-        return tuple(self.characters[ord(code) - 1] for code in word)
 
 
 def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
@@ -137,8 +123,11 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
     """Ask the level's users, and return the values in the most reports: an Arrow table (value,
     reports)."""
     seats = {"seats_before": level.first_seat, "last_seat": level.first_seat + level.users}
-    host.put("prefixes", growth.prefix_table())
-    # prefixes (prefix, value)
+    values_per_prefix = level.characters + 1
+    first_values = np.arange(len(growth.prefixes), dtype=np.int64) * values_per_prefix
+    prefixes = pa.array(growth.prefixes, pa.string())
+    host.put("prefixes", pa.table({"prefix": prefixes, "value": first_values}))
+    # prefixes (prefix, value): the value of the prefix followed by the set's first character
     host.put("known", pa.table({"word": pa.array(growth.known, pa.string())}))
     # known (word)
     host.run(
@@ -161,13 +150,14 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
         purpose=purpose,
     )
     # messages (subset); reports (value, reports)
-    kept_values = host.take("ldp_kept", prefix_values=growth.value_count, keep=level.keep)
+    prefix_values = len(growth.prefixes) * values_per_prefix
+    kept_values = host.take("ldp_kept", prefix_values=prefix_values, keep=level.keep)
     host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
     return kept_values
 
 
 def _released_rows(level: LocalLevel, added: Sequence[GrownPrefix], joiner: str) -> Any:
-    """The released rows. The score estimates how many of the level's reports were for the prefix;
+    """The released rows: the score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in added], pa.list_(pa.string()))
     reports = [step.reports for step in added]

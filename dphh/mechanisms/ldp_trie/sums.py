@@ -120,9 +120,9 @@ def _losses_of_one_report(
 def _losses_over_two_values(
     reports: NDArray[np.int64], wrong_chances: FloatArray, chances: FloatArray, left_out: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The probabilities of losses, and the losses, in cases with these `chances`. In each case so
-    many `reports` have one of two values, and one of them is the user's. It has the wrong value,
-    the second under P and the first under Q, with the case's `wrong_chances`.
+    """Probabilities, and the losses that have them, of reports that have one of two values. A case
+    has so many `reports`, one of them the user's, the probability `chances`, and the probability
+    `wrong_chances` that the user's has the wrong value: the second under P, the first under Q.
 
     P and Q are f(x) 2/n times the user's probability for each of the x reports of one value and the
     n - x of the other, f the binomial. (The wrong value's probability itself, and not its distance

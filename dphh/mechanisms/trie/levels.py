@@ -107,8 +107,8 @@ def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
 
 
 def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
-    """Each user tosses a coin; heads are votes. Returns the prefixes with enough votes: an Arrow
-    table (node, token, ended)."""
+    """Each user tosses a coin, and votes if it shows heads. Returns the prefixes with enough votes:
+    an Arrow table (node, token, ended)."""
     host.run(
         "trie_level",
         level=level.level,

@@ -32,11 +32,9 @@ RATE_BITS = 64  # sampling rates are multiples of 2^-RATE_BITS
 LARGEST_THETA = 10**4
 
 
-# --- what a theta and a p cost --------------------------------------------------------------------
-
-
 def path_delta(epsilon: float, p: float, theta: int, levels: int) -> float:
-    """An upper bound on delta at this epsilon when one user is added, within 2% down to 1e-80.
+    """An upper bound on delta at this epsilon when one user is added. It is at most 2% too high
+    where delta is 1e-80 or more.
 
     Below `removal_epsilon(p)` it does not hold in both directions.
     """
@@ -50,12 +48,9 @@ def path_guarantee(epsilon: float, p: float, theta: int, levels: int) -> tuple[f
     return epsilon, path_delta(epsilon, p, theta, levels)
 
 
-# --- the theta and p that find the rarest items ---------------------------------------------------
-
-
 @dataclass(frozen=True)
 class PathParameters:
-    """A threshold and a sampling rate, with what they find and cost."""
+    """The votes theta that a prefix needs, and the rate p; with what they find and cost."""
 
     theta: int
     p: float  # an exact multiple of 2^-64
@@ -82,7 +77,7 @@ def choose_path(epsilon: float, delta: float, levels: int) -> PathParameters:
     chosen, and if several tie, the one that finds an item of that many users most often.
     """
     if epsilon < 1e-9:
-        raise UsageError(f"epsilon: found {epsilon!r}; give a number from 1e-9")
+        raise UsageError(f"epsilon: found {epsilon!r}; give 1e-9 or more")
     search = _RateSearch(epsilon, delta, levels)
 
     def rough_users(theta: int) -> float:
@@ -172,7 +167,7 @@ def _failure_probability(users: float, p: float, theta: int) -> float:
 
 
 def _users_needed_unrounded(p: float, theta: int, levels: int) -> float:
-    """`users_needed` as a real number, at which P[Bin(n, p) < theta] has fallen enough."""
+    """`users_needed` as a real number, before it is rounded up."""
     allowed = _allowed_failure(levels)
     if p == 0:
         return math.inf

@@ -47,7 +47,8 @@ class Resolution:
     #: How far apart the polygon's lines are: the change of ln b and of ln(a - b) from one to the
     #: next, times sqrt(levels).
     polygon: float
-    #: How far apart the grid's points are: the change of ln G from one to the next, likewise.
+    #: How far apart the grid's points are: the change of ln G from one to the next,
+    #: also times sqrt(levels).
     chord: float
     least_points: int
     most_points: int
@@ -74,10 +75,10 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     grid = _Grid(u, step, below)
 
     curve = np.maximum(np.expm1(u), 0.0)
-    level_before = grid.level_before(polygon)
+    level_function = grid.level_function(polygon)
     for _ in range(levels - 1):
-        curve = level_before(curve)
-    # The largest V of all corners at the single u = -epsilon, which is G_0 there.
+        curve = level_function(curve)
+    # G_0 at u = -epsilon: the largest V of all corners there.
     passed = polygon.x * grid.interpolate(curve, np.log1p(polygon.gap / polygon.x) - epsilon)
     here = float(grid.interpolate(curve, np.array([-epsilon]))[0])
     g_0 = max(float(passed.max()), here, polygon.rise * math.exp(-epsilon))
@@ -152,8 +153,8 @@ def _polygon_around_points(
 
 
 def _first_and_last_k(p: float, theta: int, worst_k: int, least_a: float) -> tuple[int, int]:
-    """The first and the last k of the polygon; any two would be safe. At the first, a(k) is about
-    `least_a` or less, or k is theta - 1. At the last, a(k) - b(k) is far below p."""
+    """The first and the last k of the polygon; any two give an upper bound. At the first, a(k) is
+    about `least_a` or less, or k is theta - 1. At the last, a(k) - b(k) is far below p."""
 
     def log_chance(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
         ways = -math.log(k + 1) - float(betaln(k + 1 - votes, votes + 1))
@@ -206,7 +207,7 @@ class _Grid:
     step: float
     zero: int
 
-    def level_before(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+    def level_function(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
         """The function that makes G_{i-1} of G_i on the grid: the largest V of all corners.
 
         Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
@@ -235,7 +236,7 @@ class _Grid:
             best = np.maximum(curve, always)
             windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
             for moved, before, after, failed in corners:
-                values, next_values = windows[moved], windows[moved + 1]  # copies, to change
+                values, next_values = windows[moved], windows[moved + 1]  # copies, by indexing
                 values *= before
                 next_values *= after
                 values += next_values

@@ -59,12 +59,12 @@ HELP = {
     "unit": "For whole items: characters in a token.",
     "choice": "A user's one sequence: drawn or most-frequent.",
     **CountsOptions.HELP,
-    "max_items": "With --counts: how many a user counts in fully (10).",
+    "max_items": "With --counts: items a user fully counts in. [10]",
     **BUDGET_HELP,
     "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
     "p": "Chance of a vote at a level; goes with --theta.",
-    "users": "With --accounting paper: a public bound of users.",
+    "users": "With --accounting paper: a public bound on users.",
 }
 #: The default of max_items with counts: few users hold more of the sequences that were found.
 DEFAULT_COUNTED_ITEMS = 10
@@ -198,7 +198,7 @@ def _price_by_path(
     if (theta is None) != (p is None):
         raise UsageError("theta, p: found only one of them; give both, or neither")
     if delta < LEAST_DELTA:
-        raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
+        raise UsageError(f"delta: found {delta:g}; give {LEAST_DELTA:g} or more")
     if theta is None or p is None:
         chosen = choose_path(epsilon, delta, max_length)
         theta, p = chosen.theta, chosen.p

@@ -119,16 +119,12 @@ def choose_batch_for_theta(users: int, epsilon: float, levels: int, theta: int) 
 def checked_batch(users: int, theta: int, batch: int, levels: int) -> BatchParameters:
     """The batch of this size with what it costs; refused outside of the theorem's conditions, which
     are checked in integers, without rounding."""
-    if not 4 <= theta <= math.isqrt(users):
+    in_range = batch * batch >= users and batch * (theta + 1) <= users
+    if not (4 <= theta <= math.isqrt(users) and in_range):
         raise UsageError(
-            f"theta must be from 4 to sqrt(n), found theta {theta} for {users:,} users; "
-            f"take {theta * theta:,} users or more, or a larger delta."
-        )
-    if batch * batch < users or batch * (theta + 1) > users:
-        raise UsageError(
-            f"gamma = batch / sqrt(n) must be from 1 to sqrt(n) / (theta + 1), that is a batch "
-            f"from {math.isqrt(users - 1) + 1:,} to {users // (theta + 1):,}, found {batch:,} for "
-            f"{users:,} users and theta {theta}."
+            f"theta, batch: found theta {theta} and a batch of {batch:,} of {users:,} users; the "
+            "theorem needs theta from 4 to sqrt(users), and a batch from sqrt(users) to "
+            "users / (theta + 1)"
         )
     epsilon = theorem_epsilon(users, theta, batch, levels)
     return BatchParameters(users, theta, batch, levels, epsilon, theorem_delta(theta))
