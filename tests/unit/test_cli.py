@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -165,6 +166,8 @@ def test_every_command_and_option_explains_itself():
             assert isinstance(option, click.Argument) or option.help, (names, option.name)
         text = CliRunner().invoke(cli, [*names, "--help"], terminal_width=100).output
         assert max(map(len, text.splitlines())) <= 100, names
+        of_options = re.findall(r"^[^:\n]*(?<!Commands):\n((?:  .*\n)+)", text, re.MULTILINE)
+        assert not re.findall(r"^  [^ -]", "".join(of_options), re.MULTILINE), names
 
 
 def test_a_terminal_that_knows_only_ascii_still_gets_its_release(written):
