@@ -27,7 +27,6 @@ COLUMNS: dict[str, pa.DataType] = {
     "low": pa.int64(),
     "high": pa.int64(),
 }
-#: Every release has these columns, and others as its verb decides.
 COMMON_COLUMNS = ("level", "item", "tokens")
 #: What the column `group` says of all users who are in no declared group.
 OTHER_GROUP = "other"

@@ -21,7 +21,6 @@ from dphh.wording.options import check_known
 if TYPE_CHECKING:
     import polars as pl
 
-#: A comparison of more plans than this is refused.
 MOST_PLANS = 400
 
 

@@ -67,14 +67,13 @@ class Verb(Generic[Options]):
 
     name: str
     price: Callable[Options, Price]
-    #: What each option does, in one line. All interfaces and the docs show it.
     help: Mapping[str, str]
     #: Runs the levels of a price and yields each in order. Its last argument is the joiner.
     levels: Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
     #: The columns that the verb's releases may have. Its SQL macro always has all of them.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
-    read: Callable[[Corpus, Price], Corpus]
+    read: Callable[[Corpus, Price], Corpus] = _checked_corpus
     #: Returns why a run's outcome would reveal the number of users; None if it would not.
     users_disclosure: Callable[[Price], UsersDisclosure | None] = lambda _: None
 
@@ -106,22 +105,8 @@ class Verb(Generic[Options]):
         return "\n".join(lines)
 
 
-ITEMS = Verb(
-    "items",
-    items.price_items,
-    items.HELP,
-    items_levels,
-    SCORES_AND_COUNTS_SCHEMA,
-    read=_checked_corpus,
-)
-NGRAMS = Verb(
-    "ngrams",
-    ngrams.price_ngrams,
-    ngrams.HELP,
-    ngrams_levels,
-    SCORES_AND_COUNTS_SCHEMA,
-    read=_checked_corpus,
-)
+ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORES_AND_COUNTS_SCHEMA)
+NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORES_AND_COUNTS_SCHEMA)
 TRIE = Verb(
     "trie",
     trie.price_trie,
@@ -140,14 +125,7 @@ LDP_TRIE = Verb(
     read=lambda corpus, _: as_sequences(corpus, 1),
     users_disclosure=ldp_trie.users_disclosure,
 )
-COUNTS = Verb(
-    "counts",
-    counts.price_counts,
-    counts.HELP,
-    counts_levels,
-    GROUP_COUNTS_SCHEMA,
-    read=_checked_corpus,
-)
+COUNTS = Verb("counts", counts.price_counts, counts.HELP, counts_levels, GROUP_COUNTS_SCHEMA)
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}
 

@@ -105,9 +105,7 @@ def check_required(passed: Collection[str], options: Mapping[str, Parameter], ca
     lacking = [
         name
         for name, option in options.items()
-        if name not in passed
-        and option.default is Parameter.empty
-        and option.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        if name not in passed and option.default is Parameter.empty
     ]
     if lacking:
         needs = "it" if len(lacking) == 1 else "each of them"
