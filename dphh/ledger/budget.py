@@ -28,7 +28,7 @@ from dphh.errors import UsageError
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
-from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
 from dphh.wording.options import check_choice
 
 #: The rule of a cap: how the costs of several runs are added up.
@@ -187,7 +187,7 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     used = amounts_of(prices, most.order)
     loss_left = max(most.loss - used.loss, Fraction(0))
     delta_left = max(most.delta - used.delta, Fraction(0))
-    share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE * (1 + _CLAIM_TOLERANCE))
+    share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE_OF_DELTA * (1 + _CLAIM_TOLERANCE))
     if delta is None:
         delta = _float_at_most(delta_left / share)
     if share * _as_fraction(delta) > delta_left:
@@ -198,7 +198,7 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
         epsilon = 0.0
     else:
         sigma = math.sqrt(most.order / 2 / loss_left)
-        epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, sigma)
+        epsilon = gaussian_epsilon(GAUSSIAN_SHARE_OF_DELTA * delta, sigma)
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
@@ -259,7 +259,7 @@ def allowed(cap: Cap) -> LossAndDelta:
         return LossAndDelta(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
     # Thresholds have the same share of delta as in one run, so that k runs of (epsilon, delta) / k
     # fit a cap of (epsilon, delta).
-    for_thresholds = NEW_ITEMS_SHARE * cap.delta
+    for_thresholds = NEW_ITEMS_SHARE_OF_DELTA * cap.delta
     rest = cap.delta - for_thresholds
     if rest < 1e-290:
         return LossAndDelta(2.0, 0.0, Fraction(cap.delta))

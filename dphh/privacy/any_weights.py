@@ -32,9 +32,9 @@ import numpy as np
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 from dphh.privacy.special import ndtr
 
-#: y, the weight of the theorem's one item, is searched in so many intervals. If these are longer
-#: than one grid unit, thresholds are too high by up to 1 / WEIGHT_INTERVALS of one user's weight.
-WEIGHT_INTERVALS = 256
+#: y, the weight of the theorem's one item, is searched in about so many intervals. If these are
+#: longer than one grid unit, thresholds are too high by up to 1 / 256 of one user's weight.
+NUMBER_OF_WEIGHT_INTERVALS = 256
 #: The theorem's condition, with a margin: an item with all of a user's weight passes the threshold
 #: with at most this probability.
 MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
@@ -83,8 +83,8 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
 
 
 def _ends_of_weight_intervals(unit: int) -> list[int]:
-    """The ends of about WEIGHT_INTERVALS intervals of y, the one item's weight: 0 to `unit`."""
-    step = max(1, unit // WEIGHT_INTERVALS)
+    """The ends of the intervals of y, the weight of the theorem's one item: 0 to `unit`."""
+    step = max(1, unit // NUMBER_OF_WEIGHT_INTERVALS)
     return [*range(0, unit, step), unit]
 
 

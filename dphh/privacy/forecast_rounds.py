@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from dphh.privacy.reweighing import floor_roots
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian, rounded_gaussian
-from dphh.privacy.set_union import LARGEST_DISTANCE, delta_of_distance
+from dphh.privacy.set_union import LARGEST_TABLE_DISTANCE, delta_of_distance
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: In round 1, this part of a user's squared norm, 1 / LIST_SIZES_DIVISOR, goes to the bin of the
+#: In round 1, this part of a user's squared norm, 1 / LIST_NORM_DIVISOR, goes to the bin of the
 #: user's list size, and the rest to the user's grams.
-LIST_SIZES_DIVISOR = 50
+LIST_NORM_DIVISOR = 50
 #: The least list size of each bin of list sizes.
 LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
 #: The lower end of each bin of round 1's noised weights, in sigmas of that round.
@@ -41,12 +41,12 @@ def norm_on_grid(sigma: float, sigma_grid: int) -> int:
 
 def round_1_weight(unit: int, grams_held: int) -> int:
     """What a user of so many grams adds to each in round 1."""
-    return isqrt(unit * unit * (LIST_SIZES_DIVISOR - 1) // (LIST_SIZES_DIVISOR * grams_held))
+    return isqrt(unit * unit * (LIST_NORM_DIVISOR - 1) // (LIST_NORM_DIVISOR * grams_held))
 
 
 def list_size_weight(unit: int) -> int:
     """What a user adds in round 1 to the bin of the user's list size."""
-    return isqrt(unit * unit // LIST_SIZES_DIVISOR)
+    return isqrt(unit * unit // LIST_NORM_DIVISOR)
 
 
 def bins_of_list_sizes(list_sizes: Integers) -> Integers:
@@ -68,7 +68,7 @@ def forecast_draws_delta(epsilon: float) -> float:
     At most 2^62 valid grams with separate noise would be 2^63 table draws. There are at most 2^16
     rows, whose binomials and conditional draws are within 2^-150 each.
     """
-    return delta_of_distance(2**63 * LARGEST_DISTANCE + Fraction(2**18, 2**150), epsilon)
+    return delta_of_distance(2**63 * LARGEST_TABLE_DISTANCE + Fraction(2**18, 2**150), epsilon)
 
 
 @dataclass(frozen=True)

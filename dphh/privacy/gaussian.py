@@ -21,11 +21,11 @@ FloatArray = NDArray[np.float64]
 
 # `gaussian_deltas` raises its result by both: by more than its relative error, which is below 4e-13
 # where measured against 60 digits, and by a bound on what underflow loses.
-_RELATIVE_ERROR = 1e-11
+_DELTA_ERROR = 1e-11
 _UNDERFLOW_ERROR = sys.float_info.min
 # `gaussian_sigma` finds the sigma for a delta lower by this fraction, more than the measured error.
 # So the epsilon computed from that sigma is never above the one asked for.
-_DELTA_MARGIN = 2e-12
+_CALIBRATION_MARGIN = 2e-12
 # The least delta for which a sigma is found; it is far above `_UNDERFLOW_ERROR`.
 _SMALLEST_DELTA = 1e-300
 #: More than the relative rounding error of a few square roots, sums and quotients. `split_sigma`
@@ -74,7 +74,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     # The two distributions mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
     mirrored = -np.expm1(-magnitudes) + np.exp(-magnitudes) * curve
     curve = np.where(epsilons < 0, mirrored, curve)
-    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _RELATIVE_ERROR) + _UNDERFLOW_ERROR, 1.0)
+    return np.minimum(np.maximum(curve, 0.0) * (1.0 + _DELTA_ERROR) + _UNDERFLOW_ERROR, 1.0)
 
 
 def gaussian_epsilon(delta: float, sigma: float) -> float:
@@ -97,7 +97,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
         )
 
     def suffices(sigma: float) -> bool:
-        return gaussian_delta(epsilon, sigma) <= delta * (1 - _DELTA_MARGIN)
+        return gaussian_delta(epsilon, sigma) <= delta * (1 - _CALIBRATION_MARGIN)
 
     return smallest_positive(suffices)
 

@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 #: many points takes 10 ms.
 MOST_GRID_POINTS = 4096
 #: Losses are raised by this fraction: far more than their rounding error, far less than a step.
-_GRID_TOLERANCE = 1e-12
+_LOSS_MARGIN = 1e-12
 _ROUNDING_ERROR = 2.3e-16  # a bound on the relative error of one float operation
 
 
@@ -126,7 +126,7 @@ def losses_on_grid(
 ) -> Losses:
     """These losses, with their probabilities under P, rounded to a grid. `infinite` is the
     probability of all other losses, which count as infinite."""
-    up = (losses + _GRID_TOLERANCE * (1 + abs(losses))) / step
+    up = (losses + _LOSS_MARGIN * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)
     upper = chances * np.minimum(part, 1.0)

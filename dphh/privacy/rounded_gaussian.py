@@ -74,7 +74,7 @@ TABLE_ONE = 1 << TABLE_BITS  # the probability 1 in the table's units
 REACH_IN_SIGMAS = 19  # the table ends at 19 sigma; the probability beyond is less than 2^-264
 LARGEST_TABLE_SIGMA = 2**18  # the largest sigma of a table, in grid units
 _WORKING_BITS = TABLE_BITS + 64  # entries are computed in units of 2^-_WORKING_BITS
-_LOG2_STRETCHES = 6  # sigma is from 2^5 to 2^6 stretches long, 2^6 excluded
+_LOG2_STRETCHES_OF_SIGMA = 6  # sigma is from 2^5 to 2^6 stretches long, 2^6 excluded
 _GUARD_BITS = 16  # the series h has so many more bits than the density g
 _SERIES_ERROR = 1 << 23  # a bound on the error of an entry's series, in units of the computation
 _TAIL_SLACK = 2  # a tail is at least its entry and less than its entry + _TAIL_SLACK
@@ -251,7 +251,7 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
 
 def _log2_stretch_length(sigma: int) -> int:
     """w: a stretch is 2^w integers long, which is less than one if w is negative."""
-    return sigma.bit_length() - _LOG2_STRETCHES
+    return sigma.bit_length() - _LOG2_STRETCHES_OF_SIGMA
 
 
 def _sigma_in_stretches(sigma: int) -> Fraction:

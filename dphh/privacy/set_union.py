@@ -32,13 +32,13 @@ GRID_BITS = 10
 LARGEST_GRID_SIGMA = 2**17
 #: A bound on the distance, in total variation, between a draw from the noise's table and from the
 #: exact noise.
-LARGEST_DISTANCE = Fraction(1, 2**232)
+LARGEST_TABLE_DISTANCE = Fraction(1, 2**232)
 #: The share of delta for the Gaussian curve. With the best share, thresholds would be lower by less
 #: than 0.1%.
-GAUSSIAN_SHARE = 63 / 64
+GAUSSIAN_SHARE_OF_DELTA = 63 / 64
 #: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
-NEW_ITEMS_SHARE = 15 / 16
+NEW_ITEMS_SHARE_OF_DELTA = 15 / 16
 #: While delta / epsilon is at most this, both shares together cost at most delta, whatever share of
 #: a user's items is new: by `dphh.privacy.accounting.compose` at every epsilon
 #: (tests/privacy/test_set_union.py).
@@ -48,7 +48,7 @@ MOST_DELTA_PER_EPSILON = 1 / 16
 def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
     """The shares of delta for the Gaussian curve and for new items; 1/2 each if delta is large."""
     if delta <= MOST_DELTA_PER_EPSILON * epsilon:
-        return GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+        return GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
     return 1 / 2, 1 / 2
 
 
@@ -140,7 +140,7 @@ def spurious_draws_delta(epsilon: float) -> float:
     Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which
     draws how many pass, is below 2^-212 (`draw_binomial`).
     """
-    return delta_of_distance(2**62 * LARGEST_DISTANCE + Fraction(1, 2**212), epsilon)
+    return delta_of_distance(2**62 * LARGEST_TABLE_DISTANCE + Fraction(1, 2**212), epsilon)
 
 
 def arithmetic_delta(max_items: int, epsilon: float) -> float:
@@ -149,4 +149,4 @@ def arithmetic_delta(max_items: int, epsilon: float) -> float:
     Only the counts that differ between two neighbours, at most D0 of them, need the exact noise;
     the other draws have the same distribution.
     """
-    return delta_of_distance(max_items * LARGEST_DISTANCE, epsilon)
+    return delta_of_distance(max_items * LARGEST_TABLE_DISTANCE, epsilon)

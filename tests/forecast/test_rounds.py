@@ -20,7 +20,7 @@ from dphh.privacy.forecast_rounds import (
     round_1_weight,
     round_2_weights,
 )
-from dphh.privacy.set_union import LARGEST_DISTANCE
+from dphh.privacy.set_union import LARGEST_TABLE_DISTANCE
 from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
 from dphh.udfs.kernel.whole_users import contributions_by
@@ -64,7 +64,7 @@ def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon):
     """Of a level: in either round the noise of 2^62 valid grams, each within the table's distance;
     and of 2^16 rows four draws each, of bins, signs, what passes and its weights, each within
     2^-150. Laws that are d apart cost (1 + e^epsilon) d."""
-    apart = 2 * 2**62 * LARGEST_DISTANCE + 4 * 2**16 * Fraction(1, 2**150)
+    apart = 2 * 2**62 * LARGEST_TABLE_DISTANCE + 4 * 2**16 * Fraction(1, 2**150)
     charged = forecast_draws_delta(epsilon) / (1 + exp(epsilon))
     assert apart <= charged < 3 * apart
 

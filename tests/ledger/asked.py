@@ -11,7 +11,7 @@ from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
 
 SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
 
@@ -44,8 +44,8 @@ def granted(*asking: Any, **how: Any) -> bool:
 
 
 def items_price(epsilon: float, delta: float) -> list[Event]:
-    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
-    return [SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)]
+    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE_OF_DELTA * delta)
+    return [SetUnionEvent(sigma, NEW_ITEMS_SHARE_OF_DELTA * delta)]
 
 
 def tampered(book: Ledger, statement: str) -> list[tuple[Any, ...]]:

@@ -17,9 +17,9 @@ from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent, Se
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
-    GAUSSIAN_SHARE,
+    GAUSSIAN_SHARE_OF_DELTA,
     MOST_DELTA_PER_EPSILON,
-    NEW_ITEMS_SHARE,
+    NEW_ITEMS_SHARE_OF_DELTA,
     delta_shares,
     distinct_weights,
     grid_bits,
@@ -110,7 +110,7 @@ def test_the_bound_covers_every_share_of_new_items(epsilon, rest):
 def test_a_users_share_of_new_items_never_costs_more_than_its_ends(epsilon, delta):
     delta *= min(epsilon, 10.0)
     curve, new = delta_shares(epsilon, delta)
-    assert (curve, new) == (GAUSSIAN_SHARE, NEW_ITEMS_SHARE)
+    assert (curve, new) == (GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA)
     event = SetUnionEvent(gaussian_sigma(epsilon, curve * delta), new * delta)
     assert compose([event]).delta(epsilon) <= delta * 0.99
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZES_DIVISOR, Floats, Integers
+from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_NORM_DIVISOR, Floats, Integers
 from dphh.privacy.special import ndtr
 
 #: What a mass of 1 adds to a weight of round 1. The rest of a user's norm counts list sizes.
-ROUND_1_SCALE: float = (1 - 1 / LIST_SIZES_DIVISOR) ** 0.5
+ROUND_1_SCALE: float = (1 - 1 / LIST_NORM_DIVISOR) ** 0.5
 #: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
 MASS_STEP = 0.25
 #: The least mass of the grid after 0, in sigmas of round 1. A smaller one is too
