@@ -18,7 +18,7 @@ import numpy as np
 from dphh.errors import UsageError
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
 from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
@@ -110,7 +110,7 @@ def detection_of(price: Price, assumed: Profile) -> Detection:
             "earlier rounds; method='forecast' promises no number for longer n-grams"
         )
     if longer:
-        note += f", all of which are found, and at most {ASSUMED_WORDS:,} words are released"
+        note += f", all of which are found, and at most {ASSUMED_FOUND_WORDS:,} words are released"
     return Detection(scenarios, float(FINDING_PROBABILITY), note)
 
 
@@ -142,7 +142,7 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
             else:
                 level = longer[n - 2]
                 one = _miss_probability_of_level(
-                    level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held
+                    level, spurious_threshold(level, 1, ASSUMED_FOUND_WORDS), users, held
                 )
             bound += pieces * one
         return bound

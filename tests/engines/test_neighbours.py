@@ -35,7 +35,7 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.mechanisms.ngrams.levels import draw_grams
+from dphh.mechanisms.ngrams.levels import draw_dpne_level
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
@@ -127,7 +127,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=200)
                 valid = ladder.valid_grams()
-                yield sums(draw_grams(placed, level, ladder, valid, f"level {number}"))
+                yield sums(draw_dpne_level(placed, level, ladder, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))
                 ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
 

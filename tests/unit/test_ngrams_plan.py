@@ -11,7 +11,7 @@ from dphh import ngrams
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round, words_levels
 
 GRID = 1 / 1024
@@ -106,7 +106,7 @@ def test_so_many_users_are_enough(options):
             pieces = length - level.level + 1
             rho = level.threshold
             if rho is None:
-                rho = level.sigma * norm.isf(level.spurious / ASSUMED_WORDS)
+                rho = level.sigma * norm.isf(level.spurious / ASSUMED_FOUND_WORDS)
             fails = norm.sf((users / math.sqrt(pieces) - rho) / level.sigma)
             found, failing = found * (1 - fails) ** pieces, failing + pieces * fails
         return found, failing

@@ -108,10 +108,10 @@ def price_items(
 
 
 def _price_with_prior(
-    given: Prior, epsilon: float, delta: float, max_items: int, counting: CountsOptions
+    prior: Prior, epsilon: float, delta: float, max_items: int, counting: CountsOptions
 ) -> Price:
     levels, events, delta_shares = price_forecast(
-        epsilon, delta, 1, max_items, MOST_SPURIOUS_SHARE, counting, given
+        epsilon, delta, 1, max_items, MOST_SPURIOUS_SHARE, counting, prior
     )
     return Price(
         verb="items",
@@ -121,7 +121,7 @@ def _price_with_prior(
             ("delta", delta),
             ("max_items", max_items),
             *counting.parameters,
-            ("prior", given.digest),
+            ("prior", prior.digest),
         ),
         levels=levels,
         privacy=Privacy(
@@ -131,12 +131,12 @@ def _price_with_prior(
             adjacency=ADJACENCY,
             theorem=THEOREM_WITH_PRIOR + counting.theorem,
             delta_shares=delta_shares,
-            caveats=(given.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")),
+            caveats=(prior.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")),
         ),
         finds=replace(users_needed_for_words(levels), users_by_length=()),
         events=events,
         counting=found_counts_of(events, max_items, counting),
-        prior=given,
+        prior=prior,
     )
 
 

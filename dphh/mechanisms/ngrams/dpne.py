@@ -47,9 +47,9 @@ from dphh.privacy.set_union import (
     weight,
 )
 
-#: The |S_1| that a plan assumes where it says how many users longer grams need: |V_k| <= |S_{k-1}|
-#: |S_1|.
-ASSUMED_WORDS = 10**6
+#: The number of released words, |S_1|, that a plan assumes where it says how many users a longer
+#: gram needs.
+ASSUMED_FOUND_WORDS = 10**6
 
 THEOREM = (
     "DPNE Theorem 2.1 (Kim et al. 2021): DPSU for words, a Gaussian mechanism over the valid "
@@ -114,14 +114,15 @@ def price_dpne(
     return (base, *above), events, shared_out
 
 
-def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:
+def spurious_threshold(level: PrunedLevel, grams_below: int, valid_grams: int) -> int:
     """rho_k: the least integer with P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|}.
 
-    eta is `level.spurious`, |S_{k-1}| is `below`: the grams released one level below, and |V_k| is
-    `valid`. With no valid gram none can be spurious, and the probability is eta.
+    eta is `level.spurious`, |S_{k-1}| is how many grams the level below released, and |V_k| how
+    many grams are valid. With no valid gram none can be spurious, and the probability is eta.
     """
-    share = Fraction(level.spurious) * (min(Fraction(1), Fraction(below, valid)) if valid else 1)
-    return rounded_gaussian(level.sigma_grid).smallest_with_tail_at_most(share)
+    ratio = min(Fraction(1), Fraction(grams_below, valid_grams)) if valid_grams else 1
+    noise = rounded_gaussian(level.sigma_grid)
+    return noise.smallest_with_tail_at_most(Fraction(level.spurious) * ratio)
 
 
 def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
@@ -129,7 +130,7 @@ def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
 
     The gram is found if all its pieces are: k - j + 1 of length j, each failing with its own
     probability, so their sum bounds the failure. A level's threshold is not known before its run;
-    with |S_1| <= ASSUMED_WORDS it is at most the one taken here.
+    with |S_1| <= ASSUMED_FOUND_WORDS it is at most the one taken here.
     """
     steps: list[tuple[RoundedGaussian, int, SetUnionLevel | PrunedLevel]] = []
     for level in levels:
@@ -137,11 +138,11 @@ def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
         threshold = (
             level.threshold_grid
             if isinstance(level, SetUnionLevel)
-            else spurious_threshold(level, 1, ASSUMED_WORDS)
+            else spurious_threshold(level, 1, ASSUMED_FOUND_WORDS)
         )
         steps.append((rounded_gaussian(level.sigma_grid), threshold, level))
 
-    def found(length: int, users: int) -> bool:
+    def is_found(length: int, users: int) -> bool:
         failure = Fraction(0)
         for j, (noise, threshold, level) in enumerate(steps[:length], start=1):
             pieces = length - j + 1
@@ -149,16 +150,16 @@ def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
             failure += pieces * (1 - noise.tail_lower_bound(threshold - users * own))
         return failure <= 1 - FINDING_PROBABILITY
 
-    # Where a user may not count for all pieces of a gram, no number is promised.
+    # No number is promised for lengths at which a user may not count for all pieces of a gram.
     counted = [
         length
         for length in range(1, len(steps) + 1)
         if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
     ]
-    by_length = tuple((length, least_whole(partial(found, length), 0)) for length in counted)
-    note = "where each of these users holds that n-gram alone"
+    by_length = tuple((length, least_whole(partial(is_found, length), 0)) for length in counted)
+    note = "where each of these users holds only that n-gram"
     if len(steps) > 1:
-        note += f", and at most {ASSUMED_WORDS:,} words are released"
+        note += f", and at most {ASSUMED_FOUND_WORDS:,} words are released"
     return Finds(
         probability=float(FINDING_PROBABILITY),
         users=by_length[0][1],

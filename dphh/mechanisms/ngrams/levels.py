@@ -54,7 +54,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
             yield LevelDone(level, SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/level {level.level}"
-        passed = once(purpose, partial(draw_grams, placed, level, ladder, valid, purpose))
+        passed = once(purpose, partial(draw_dpne_level, placed, level, ladder, valid, purpose))
         keys = as_array(passed.column("key"), pa.int64()).to_numpy()
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
@@ -63,11 +63,11 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
         yield LevelDone(level, scored_rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
-def draw_grams(
+def draw_dpne_level(
     placed: PlacedRungs, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
 ) -> Any:
-    """The level above a ladder of releases: an Arrow table (key, noisy) of the valid grams that
-    passed, including those that no user holds."""
+    """Draw the level above this ladder: an Arrow table (key, noisy) of the valid grams that reach
+    the threshold, including those that no user holds."""
     host = placed.host
     placed.place_rungs(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position

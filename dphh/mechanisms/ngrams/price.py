@@ -36,7 +36,7 @@ HELP = {
     **CountsOptions.MIN_USERS_HELP,
     **BUDGET_HELP,
     "spurious": "The share of finds that may be held by no user.",
-    "decay": "For dpne: a length's noise over the one before.",
+    "decay": "For dpne: noise of a length / of the one before.",
     "shares": "For dpne: each length's share of the budget.",
 }
 LONGEST_NGRAM = 100

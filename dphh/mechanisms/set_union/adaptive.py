@@ -33,6 +33,7 @@ class AdaptiveRounds:
     levels: tuple[SetUnionLevel, ...]
 
     def next_round(self, ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+        """The round that follows those that ran, or None after the last."""
         left: Sequence[SetUnionLevel] = self.levels
         for number in range(1, len(ran) + 1):
             left = self.remaining_rounds(ran[:number], left[1:])
@@ -40,10 +41,16 @@ class AdaptiveRounds:
 
     def table_of_rounds(self, ran: Sequence[DrawnRound]) -> Any:
         """All that the rounds released, as one table (round, key, noisy)."""
-        return pa.concat_tables([_table_of_round(level, released) for level, released in ran])
+        tables = []
+        for level, released in ran:
+            numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
+            keys = as_array(released.column("key"), pa.string())
+            noisy = as_array(released.column("noisy"), pa.int64())
+            tables.append(pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA))
+        return pa.concat_tables(tables)
 
     def rounds_of_table(self, drawn: Any) -> Iterator[DrawnRound]:
-        """Reads that table: yields each round as it was run, and what it released."""
+        """Reads a `table_of_rounds`: yields each round as it was run, and what it released."""
         numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
         ran: list[DrawnRound] = []
         while (level := self.next_round(ran)) is not None:
@@ -56,13 +63,6 @@ class AdaptiveRounds:
         """The rounds still to run: the planned ones, or others if what was released asks for it."""
         few = len(ran) == 1 and ran[0][1].num_rows < SIPS_MIN_FINDS_OF_ROUND_1
         return [merged_round(planned)] if few and planned else planned
-
-
-def _table_of_round(level: SetUnionLevel, released: Any) -> Any:
-    numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
-    keys = as_array(released.column("key"), pa.string())
-    noisy = as_array(released.column("noisy"), pa.int64())
-    return pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA)
 
 
 def reweighing_of_round(ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:

@@ -40,15 +40,15 @@ from dphh.privacy.set_union import (
 
 #: The first round's share of 1 / sigma^2, and its threshold's share of delta.
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
-#: The part of delta for what follows the first round is a multiple of 1 / DELTA_PARTS.
+#: The share of delta for what follows the first round is a multiple of 1 / DELTA_PARTS.
 DELTA_PARTS = 256
 
 
 def price_one_round(
     epsilon: float, delta: float, max_items: int, counting: CountsOptions
 ) -> RoundsAndCost:
-    """One round, its new items and others priced jointly: its level, the events that it costs, and
-    how delta is divided."""
+    """One round, whose new items and other items are priced jointly: its level, the events that it
+    costs, and how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
     spare = checked_arithmetic_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
@@ -83,16 +83,15 @@ def price_one_round(
 
 
 def _delta_shares(
-    epsilon: float, delta: float, spare: float, counting: CountsOptions
+    epsilon: float, delta: float, for_arithmetic: float, counting: CountsOptions
 ) -> tuple[float, float]:
-    """The shares of delta for the Gaussian curve and for new items. A user with only new items
-    still changes counts, so with counts the usual shares are used only if they fit; else 1/2 each.
-    """
+    """The shares of delta for the Gaussian curve and for new items: those of `delta_shares`. With
+    counts, which a user with only new items changes too, these may be too much; then 1/2 each."""
     for_curve, for_new = delta_shares(epsilon, delta)
     if counting.share:
-        total = gaussian_sigma(epsilon, for_curve * delta - spare)
+        total = gaussian_sigma(epsilon, for_curve * delta - for_arithmetic)
         found = SetUnionEvent(counting.sigma_of_finding(total), for_new * delta)
-        events = [found, *counting.counts_events(total), DeltaEvent(spare)]
+        events = [found, *counting.counts_events(total), DeltaEvent(for_arithmetic)]
         if compose(events).delta(epsilon) > delta:
             return 1 / 2, 1 / 2
     return for_curve, for_new
@@ -107,36 +106,36 @@ def price_choice(
     spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
-    def events_at(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
-        """The events, if what follows the first round has this part of delta."""
-        rounds = gaussian_sigma(epsilon, part * delta / 2)
+    def union_and_counts_events(share: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
+        """The events, if what follows the first round has this share of delta."""
+        rounds = gaussian_sigma(epsilon, share * delta / 2)
         finding = counting.sigma_of_finding(rounds) ** -2
         counted = rounds**-2 - finding if counting.share else 0.0
-        one = gaussian_sigma(epsilon, for_curve * part * delta) ** -2 - counted
+        one = gaussian_sigma(epsilon, for_curve * share * delta) ** -2 - counted
         choosing = CHOICE_SHARE * finding
         event = ChosenUnionEvent(
             choosing**-0.5,
             (one - choosing) ** -0.5,
-            for_new * part * delta,
+            for_new * share * delta,
             (finding - choosing) ** -0.5,
-            part * delta / 2,
+            share * delta / 2,
         )
         return event, counting.counts_events(rounds)
 
     first_new = CHOICE_DELTA * delta
     always = (DeltaEvent(first_new), DeltaEvent(spare))
 
-    def is_too_much(parts: int) -> bool:
-        event, counts = events_at(parts / DELTA_PARTS)
+    def exceeds_delta(parts: int) -> bool:
+        event, counts = union_and_counts_events(parts / DELTA_PARTS)
         return compose([event, *counts, *always]).delta(epsilon) > delta
 
-    most = least_whole(is_too_much, 0, DELTA_PARTS) - 1
+    most = least_whole(exceeds_delta, 0, DELTA_PARTS) - 1
     if not most:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
             f"{epsilon:g}; give a larger delta"
         )
-    event, counts = events_at(most / DELTA_PARTS)
+    event, counts = union_and_counts_events(most / DELTA_PARTS)
     # The first round has much noise. Its grid may be so coarse that users count for fewer items.
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)

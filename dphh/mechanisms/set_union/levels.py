@@ -27,7 +27,7 @@ def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterat
     # users (user_hashes, lengths, ids, words)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":
-        drawn = _run_chosen(planned, host, once)
+        drawn = _run_with_choice(planned, host, once)
     elif price.method == "adaptive":
         drawn = _run_adaptive(planned, host, once)
     else:
@@ -36,15 +36,17 @@ def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterat
     for level, passed in drawn:
         items = as_array(passed.column("key"), pa.string())
         noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
-        # The previous round did not release the item: its score is at most that round's threshold.
+        # The round before did not release these items: no score is above that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
         yield LevelDone(level, scored_words(items, scored, level.grid_bits))
 
 
-def _run_chosen(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
-    """How many items the first round finds decides whether one round follows, or several. The first
-    round releases no item."""
+def _run_with_choice(
+    levels: list[SetUnionLevel], host: Host, once: DrawOnce
+) -> Iterator[DrawnRound]:
+    """Runs the first round, which releases no item, and then one round or several: the number of
+    items that the first round finds decides."""
     first, alone, *rounds = levels
     passed = once("items/choice", partial(draw_words, host, first, "items/choice"))
     yield first, passed.slice(0, 0)

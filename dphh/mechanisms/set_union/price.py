@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
+from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_one_round
 from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
@@ -77,9 +77,7 @@ def price_set_union(
             theorem=THEOREMS[method] + counting.theorem,
             delta_shares=shared_out,
         ),
-        finds=users_needed_for_items(
-            levels, max_items, NOTE_ON_ADAPTIVE if method in ("auto", "adaptive") else ""
-        ),
+        finds=users_needed_for_items(levels, max_items),
         events=events,
         counting=found_counts_of(events, max_items, counting),
     )
@@ -116,24 +114,18 @@ THEOREMS = {
 }
 
 
-#: What a plan with method "adaptive" or "auto" adds to the number of users that an item needs.
-NOTE_ON_ADAPTIVE = "; a holder's other items are assumed to be as near the threshold"
-
-
-def users_needed_for_items(
-    levels: Sequence[SetUnionLevel], max_items: int, addition: str = ""
-) -> Finds:
+def users_needed_for_items(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
     """How many users an item needs to be found, in the round that needs the fewest; other rounds
     only find more."""
 
-    def needed(held: int) -> int:
+    def needed(items_held: int) -> int:
         return max(
             min(
                 users_needed(
                     rounded_gaussian(level.sigma_grid),
                     level.grid_bits,
                     level.threshold_grid,
-                    held,
+                    items_held,
                     FINDING_PROBABILITY,
                 )
                 for level in some
@@ -143,16 +135,19 @@ def users_needed_for_items(
 
     ladder = [held for held in (1, 3, 10, 30, 100, 300, 1000) if held < max_items]
     by_held = tuple((held, needed(held)) for held in [*ladder, max_items])
+    note = f"a user of more than {max_items:,} items counts for {max_items:,} of them"
+    if any(isinstance(level, ReweighedLevel) for level in levels):
+        note += "; a holder's other items are assumed to be as near the threshold as this one"
     return Finds(
         probability=float(FINDING_PROBABILITY),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{addition}",
+        note=note,
     )
 
 
 def possible_runs(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:
-    """The levels that release items, for each way that a run may go: one round, or several."""
+    """For each way that a run may go, one round or several: its levels that release items."""
     released = [level for level in levels if not isinstance(level, ChoiceLevel)]
     rounds = [level for level in released if not isinstance(level, OneRoundAfterChoice)]
     alone = [level for level in released if level not in rounds]

@@ -12,16 +12,16 @@ from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import arithmetic_delta, grid_bits, new_item_delta, new_item_threshold
 
-#: DP-SIPS gives round i of R a share in proportion to SIPS_DECAY^(R - 1 - i). The paper uses 0.3;
-#: tests/benchmarks/measurements.md has the figures for 0.15.
+#: A round of DP-SIPS has SIPS_DECAY times the share of mu^2 and of delta that the round after it
+#: has. The paper uses 0.3; tests/benchmarks/measurements.md has the figures for 0.15.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 _SIPS_PARTS = [SIPS_DECAY ** (SIPS_ROUNDS - 1 - i) for i in range(SIPS_ROUNDS)]
 SIPS_SHARES = tuple(part / sum(_SIPS_PARTS) for part in _SIPS_PARTS)
-#: If the first round finds fewer items than this, no items are common, so removing them from users
-#: gains nothing, and one round spends the rest of the budget instead of several.
+#: If the first round finds fewer items than this, no items are common, so removing found items from
+#: users gains nothing. One round then spends the rest of the budget instead of several.
 SIPS_MIN_FINDS_OF_ROUND_1 = 5
 
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
@@ -42,16 +42,6 @@ def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     bits, max_items = first.grid_bits, first.max_items
     threshold = new_item_threshold(noise, bits, max_items, delta)
     return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
-
-
-def least_threshold(
-    kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
-) -> int:
-    """The least threshold that costs at most delta. For a `ReweighedLevel` it holds for any
-    weights."""
-    if kind is ReweighedLevel:
-        return any_weights_threshold(noise, 2**bits, max_items, delta)
-    return new_item_threshold(noise, bits, max_items, delta)
 
 
 def threshold_delta(level: SetUnionLevel) -> float:
@@ -88,9 +78,13 @@ def round_levels(
 def round_level(
     kind: type[SetUnionLevel], bits: int, sigma: float, max_items: int, delta: float, number: int
 ) -> SetUnionLevel:
-    """A round on the grid of 2^bits, with the least threshold that costs at most delta."""
+    """A round on the grid of 2^bits, with the least threshold that costs at most delta. That of a
+    `ReweighedLevel` holds for any weights."""
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    threshold = least_threshold(kind, noise, bits, max_items, delta)
+    if kind is ReweighedLevel:
+        threshold = any_weights_threshold(noise, 2**bits, max_items, delta)
+    else:
+        threshold = new_item_threshold(noise, bits, max_items, delta)
     return kind(1, max_items, bits, noise.sigma, threshold, number)
 
 
@@ -102,8 +96,8 @@ def price_rounds(
     counting: CountsOptions,
     reweighed: bool = False,
 ) -> RoundsAndCost:
-    """The rounds' levels, the events they cost, and how delta is divided. `reweighed`: as in
-    `round_levels`."""
+    """The rounds' levels, the events that they cost, and how delta is divided. `shares`: of mu^2
+    and of delta, by round. `reweighed`: as in `round_levels`."""
     spare = checked_arithmetic_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + counting.arithmetic_delta(epsilon),

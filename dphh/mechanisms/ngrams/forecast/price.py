@@ -282,7 +282,7 @@ def users_needed_for_words(levels: Sequence[Level]) -> Finds:
             needed_in_round(last, many),
         ),
         note=(
-            "a word, where each of these users holds that word alone; if nearly all words are "
+            "a word, where each of these users holds only that word; if nearly all words are "
             f"found early, those of fewer than {needed_in_round(first):,} users may be left out to "
             "save budget for longer n-grams; no number of users is promised for longer n-grams"
         ),
@@ -299,7 +299,7 @@ def _users_needed_for_unlisted_words(level: ListedWordsLevel) -> Finds:
         users=users,
         users_by_length=((1, users),),
         note=(
-            "a word that the prior's list lacks, where each of these users holds that word alone; "
+            "a word that the prior's list lacks, where each of these users holds only that word; "
             "words of the list need fewer users, but no number is promised"
         ),
     )
