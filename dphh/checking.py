@@ -129,7 +129,7 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
     see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)
     for option, column in corpus.columns.items():
-        kinds = {_type_name(schema, column) for schema in schemas}
+        kinds = {_type_of_column(schema, column) for schema in schemas}
         if kinds == {None}:
             continue  # the names of the partition folders have the column's values
         if None in kinds:
@@ -193,7 +193,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _type_name(schema: pa.Schema, column: str) -> str | None:
+def _type_of_column(schema: pa.Schema, column: str) -> str | None:
     """The column's type as engines see it: all of Arrow's layouts of text are one type. None if
     there is no such column."""
     if (place := schema.get_field_index(column)) < 0:

@@ -79,8 +79,8 @@ COLUMN_MEANINGS = {
 }
 
 
-def meanings(names: Iterable[str]) -> dict[str, str]:
-    """The meanings of these columns, by their names."""
+def meanings_of_columns(names: Iterable[str]) -> dict[str, str]:
+    """The meanings of those of these columns that have one, by their names."""
     return {name: COLUMN_MEANINGS[name] for name in names if name in COLUMN_MEANINGS}
 
 

@@ -82,11 +82,10 @@ class Verb(Generic[Options]):
         """The options of the verb with their types and defaults: first those of the search, then
         those of the budget, each in the order of `help`."""
         parameters = signature(self.price, eval_str=True).parameters
-        place = {name: number for number, name in enumerate(self.help)}
-        ordered = sorted(parameters, key=lambda name: (self.group_of(name) == BUDGET, place[name]))
-        return {name: parameters[name] for name in ordered}
+        place = {each: (self.heading_of(each) == BUDGET, n) for n, each in enumerate(self.help)}
+        return {name: parameters[name] for name in sorted(parameters, key=place.__getitem__)}
 
-    def group_of(self, option: str) -> str:
+    def heading_of(self, option: str) -> str:
         return BUDGET if option in _BUDGET_OPTIONS else SEARCH
 
     @property
@@ -98,10 +97,10 @@ class Verb(Generic[Options]):
     def doc(self) -> str:
         """What the verb does, and each of its options in one line."""
         lines = [getdoc(self.price) or ""]
-        for group in (SEARCH, BUDGET):
-            lines += ["", f"{group}:", ""]
+        for heading in (SEARCH, BUDGET):
+            lines += ["", f"{heading}:", ""]
             lines += [f"{name}: {self.help[name]}" for name in self.options
-                      if self.group_of(name) == group]  # fmt: skip
+                      if self.heading_of(name) == heading]  # fmt: skip
         return "\n".join(lines)
 
 

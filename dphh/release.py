@@ -17,7 +17,7 @@ from dphh.columns import (
     COMMON_COLUMNS,
     DIGEST_FIELD,
     digest_of,
-    meanings,
+    meanings_of_columns,
     schema_of,
     stored_table,
     with_meanings,
@@ -264,7 +264,7 @@ class Release:
         # Each field's metadata has its meaning, but some readers show only the file's metadata.
         meaning_by_key = {
             f"dphh.{name}".encode(): text.encode()
-            for name, text in meanings(self.table.schema.names).items()
+            for name, text in meanings_of_columns(self.table.schema.names).items()
         }
         buffer = io.BytesIO()
         pq.write_table(

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from dphh.columns import DIGEST_FIELD, digest_of, meanings, with_meanings
+from dphh.columns import DIGEST_FIELD, digest_of, meanings_of_columns, with_meanings
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
@@ -273,7 +273,7 @@ def release_of(
         manifest["prior"] = price.prior.to_json()
     if found.counting is not None:
         manifest["counting"] = found.counting
-    manifest["columns"] = meanings(found.table.schema.names)
+    manifest["columns"] = meanings_of_columns(found.table.schema.names)
     table = with_meanings(found.table)
     return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
 

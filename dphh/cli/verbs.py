@@ -75,7 +75,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
         _show_or_run(plan, book, options)
 
     options = [
-        option(each, verb.help[each.name], verb.group_of(each.name))
+        option(each, verb.help[each.name], verb.heading_of(each.name))
         for each in verb.options.values()
     ]
     said = f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
