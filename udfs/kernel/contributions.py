@@ -175,39 +175,18 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     Pairs whose first number is -1 are dropped. The first may be a pair itself, left * 2^32 + right.
     A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
     """
-    beside = int(second.max(initial=0)).bit_length()
-    pairs, largest, for_right = _narrow_keys(first, 32 - beside)
-    kind = pairs.dtype.type
-    pairs <<= kind(beside)
+    for_second = int(second.max(initial=0)).bit_length()
+    after_largest = int(first.max(initial=0)) + 1
+    kind: Any = np.uint32 if after_largest.bit_length() + for_second <= 32 else np.uint64
+    pairs = first.astype(kind)
+    pairs <<= kind(for_second)
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
-    pairs = pairs[
-        : np.searchsorted(pairs, kind(largest + 1) << kind(beside))
-    ]  # what -1 became comes last
+    # What -1 became comes last.
+    pairs = pairs[: np.searchsorted(pairs, kind(after_largest) << kind(for_second))]
     pairs = pairs.take(first_occurrences(pairs))
-    two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
-    one = (pairs >> kind(beside)).astype(np.int64)
-    if for_right < 32:
-        one = (one >> for_right << 32) | (one & ((1 << for_right) - 1))
-    return one, two
-
-
-def _narrow_keys(keys: Any, most_bits: int) -> tuple[Any, int, int]:
-    """The keys in 32 bits if they fit into `most_bits` bits, else in 64; the largest key, which is
-    below what -1 becomes; and how many bits the right half of a pair has now."""
-    largest = int(keys.max(initial=0))
-    if largest + 1 < 2**most_bits:
-        return keys.astype(np.uint32), largest, 32
-    if largest >> 32:
-        halves = keys.view(np.int32)
-        left, right = halves[1::2], halves[::2]
-        for_right = int(right.max()).bit_length()
-        squeezed = (largest >> 32 << for_right) + (1 << for_right)
-        if squeezed < 2**most_bits:
-            pairs = left.view(np.uint32) << np.uint32(for_right)
-            pairs |= right.view(np.uint32)
-            return pairs, squeezed - 1, for_right
-    return keys.astype(np.uint64), largest, 32
+    right = pairs & kind((1 << for_second) - 1)
+    return (pairs >> kind(for_second)).astype(np.int64), right.astype(np.int64)
 
 
 def first_occurrences(ascending: Any) -> Integers:

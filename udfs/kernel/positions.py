@@ -43,15 +43,6 @@ def positions_of_texts(
     return lengths + 1, positions
 
 
-def look_up_ids(by_id: NDArray[Any], ids: Any) -> NDArray[Any]:
-    """The element of `by_id` for each word id; the last element for id -1."""
-    found = np.empty(len(ids), dtype=by_id.dtype)
-    for start in range(0, len(ids), PIECE_SIZE):
-        piece = found[start : start + PIECE_SIZE]
-        by_id.take(ids[start : start + PIECE_SIZE], out=piece, mode="wrap")
-    return found
-
-
 def pairs_with_words_ahead(grams: Any, last_words: Any, ahead: int) -> Integers:
     """The pair that begins at each position, left * 2^32 + right: the gram's number there, and the
     number in `last_words` that is `ahead` positions later; -1 if either is -1.

@@ -36,12 +36,7 @@ from dphh.udfs.kernel.lists import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.positions import (
-    KeyIndex,
-    look_up_ids,
-    pairs_of_neighbours,
-    pairs_with_words_ahead,
-)
+from dphh.udfs.kernel.positions import KeyIndex, pairs_of_neighbours, pairs_with_words_ahead
 from dphh.udfs.kernel.words import WordsWithIds
 from dphh.udfs.text.hashes import Integers
 
@@ -116,7 +111,7 @@ def keys_of_counted_words(
     """
     lists = one_array(ids)
     hashes, held_ids = values_of(one_array(user_hashes)), values_of(lists)
-    keys = look_up_ids(keys_by_id, held_ids)
+    keys = keys_by_id.take(held_ids, mode="wrap")  # -1 wraps to the last element, that of no word
     unlisted = np.flatnonzero(keys >= first_unlisted_key)
     users = np.repeat(np.arange(len(hashes)), values_of(one_array(lengths))).take(unlisted)
     # A user with few positions of unlisted words is not over-full.
@@ -150,7 +145,8 @@ def numbers_of_released_words(
     """`dphh_numbers_of_words(ids, words, released)`: at each position the number of the word among
     the released ones, or -1."""
     lists = one_array(ids)
-    return lists_of(lengths_of(lists), look_up_ids(released, values_of(lists)))
+    numbers = released.take(values_of(lists), mode="wrap")  # -1 wraps to the last element
+    return lists_of(lengths_of(lists), numbers)
 
 
 def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
