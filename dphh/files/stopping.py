@@ -20,7 +20,7 @@ from dphh.files import private_folder
 
 #: The process is ended at the latest so many seconds after a signal. Containers are given ten.
 PATIENCE_SECONDS = 6.0
-_ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 #: The numbers of the signals that asked this process to end, in order of arrival.
 _received_signals: list[int] = []
@@ -47,9 +47,8 @@ def stopping() -> Iterator[None]:
     _received_signals.clear()
     theirs = {
         number: before
-        for name in _ENDING_SIGNALS
-        if (number := getattr(signal, name, None)) is not None
-        and (before := signal.getsignal(number)) in (signal.SIG_DFL, signal.default_int_handler)
+        for number in _ENDING_SIGNALS
+        if (before := signal.getsignal(number)) in (signal.SIG_DFL, signal.default_int_handler)
     }
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
