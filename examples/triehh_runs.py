@@ -21,7 +21,7 @@ from triehh_printed import log10_theta
 from triehh_sizes import unit_levels
 from triehh_votes import Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
-from dphh.mechanisms.trie.path import choose_path
+from dphh.mechanisms.trie.path import choose_theta_and_p
 from dphh.mechanisms.trie.triehh import choose_batch
 from dphh.udfs.draws.randomness import Randomness
 
@@ -166,7 +166,7 @@ class Simulation:
         return ByPaper(n, batch, theta, self.randomness)
 
     def path(self, epsilon: float, delta: float) -> ByPath:
-        chosen = choose_path(epsilon, delta, LENGTH)
+        chosen = choose_theta_and_p(epsilon, delta, LENGTH)
         return ByPath(chosen.p, chosen.theta, self.randomness)
 
     def paper(self, epsilon: float, delta: float) -> ByPaper:

@@ -1,4 +1,4 @@
-"""Levels of counts: of a public list of keys; or, after all other levels, of what these found."""
+"""Levels that count users: of listed public keys, or of what all other levels found."""
 
 from __future__ import annotations
 

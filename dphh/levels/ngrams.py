@@ -66,7 +66,7 @@ class ForecastLevel(Level):
     spurious: float
     #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
-    #: The sigmas of the two rounds, in users.
+    #: The sigmas of the two rounds, in users. None in a plan.
     first_sigma: float | None = None
     second_sigma: float | None = None
 

@@ -31,7 +31,7 @@ class SetUnionLevel(LevelOnGrid):
 
     @property
     def threshold(self) -> float:
-        """In users: without noise, this many users who hold only this item reach the threshold."""
+        """The threshold in users: without noise, so many who hold only this item reach it."""
         return self._grid_to_users(self.threshold_grid)
 
     @property

@@ -14,7 +14,7 @@ from dphh import trie
 from dphh.errors import UsageError
 from dphh.mechanisms.trie import path_bound
 from dphh.mechanisms.trie.path import (
-    choose_path,
+    choose_theta_and_p,
     path_delta,
     users_needed,
 )
@@ -240,7 +240,7 @@ def test_going_costs_the_logarithm_rounded_up():
 def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
     epsilon, delta, theta, users
 ):
-    chosen = choose_path(epsilon, delta, 10)
+    chosen = choose_theta_and_p(epsilon, delta, 10)
     assert (chosen.theta, chosen.users_needed) == (theta, users)
     assert path_delta(epsilon, chosen.p, theta, 10) == chosen.delta <= delta
     assert removal_epsilon(chosen.p) <= epsilon

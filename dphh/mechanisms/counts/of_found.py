@@ -122,10 +122,12 @@ def counts_event(sigma: float) -> GaussianEvent:
     return GaussianEvent(sigma, COUNTS_NOTE, of_counts=True)
 
 
-def counts_event_within(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
+def counts_event_within(
+    other_events: Sequence[Event], epsilon: float, delta: float
+) -> GaussianEvent:
     """The counts' event with the least noise that composes with the others to (epsilon, delta)."""
     sigma = smallest_positive(
-        lambda sigma: compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
+        lambda sigma: compose([*other_events, counts_event(sigma)]).delta(epsilon) <= delta
     )
     return counts_event(sigma)
 

@@ -305,7 +305,8 @@ def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...
 
 
 def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
-    """The smallest number of holders, among all users asked, with which an item is found."""
+    """The smallest number of holders, among all users asked, with which an item is found with
+    FINDING_PROBABILITY."""
     one_pass = levels[:max_length]
     everyone = len(levels) * one_pass[0].users
 

@@ -70,7 +70,7 @@ def users_needed(p: float, theta: int, levels: int) -> int:
 
 
 @lru_cache(maxsize=64, typed=True)
-def choose_path(epsilon: float, delta: float, levels: int) -> PathParameters:
+def choose_theta_and_p(epsilon: float, delta: float, levels: int) -> PathParameters:
     """The theta and p that find the rarest item at (epsilon, delta), in both directions.
 
     For each theta the largest allowed p finds most. Of all thetas, the one with the fewest users is

@@ -43,7 +43,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.mechanisms.trie.path import (
     RATE_BITS,
-    choose_path,
+    choose_theta_and_p,
     path_guarantee,
     rate_rounded_down,
     users_needed,
@@ -51,7 +51,7 @@ from dphh.mechanisms.trie.path import (
 from dphh.mechanisms.trie.triehh import PROVED_DIRECTION, THEOREM, choose_batch, holders_needed
 from dphh.price import Finds, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
-from dphh.wording.options import check_choice
+from dphh.wording.options import check_choice, check_whole
 
 Accounting = Literal["path", "paper"]
 HELP = {
@@ -66,9 +66,6 @@ HELP = {
     "p": "Chance of a vote at a level; goes with --theta.",
     "users": "With --accounting paper: a public bound on users.",
 }
-#: The default of max_items with counts: few users hold more of the sequences that were found.
-DEFAULT_COUNTED_ITEMS = 10
-LONGEST_SEQUENCE = 1000
 #: The least delta of the path accountant, far above what the shortcut in `dphh.udfs.draws.votes`
 #: may add to a delta.
 LEAST_DELTA = 1e-100
@@ -107,18 +104,13 @@ def price_trie(
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
-    if isinstance(max_length, bool) or not isinstance(max_length, int):
-        raise UsageError(f"max_length: found {max_length!r}; give a whole number, such as 10")
-    if not 1 <= max_length <= LONGEST_SEQUENCE:
-        raise UsageError(
-            f"max_length: found {max_length}; give a number from 1 to {LONGEST_SEQUENCE}. The end "
-            "of a sequence counts as one: words of 9 letters need 10"
-        )
+    advice = ", the end of a sequence included: 10 for words of 9 letters"
+    check_whole("max_length", max_length, most=1000, advice=advice)
     check_choice("choice", choice, get_args(SequenceChoice))
     check_choice("accounting", accounting, get_args(Accounting))
     counting = CountsOptions.from_options(counts, by, groups)
     if max_items is None:
-        counted = DEFAULT_COUNTED_ITEMS
+        counted = 10  # few users hold more of the sequences that were found
     elif counting.share:
         check_max_items(counted := max_items)
     else:
@@ -200,7 +192,7 @@ def _price_by_path(
     if delta < LEAST_DELTA:
         raise UsageError(f"delta: found {delta:g}; give {LEAST_DELTA:g} or more")
     if theta is None or p is None:
-        chosen = choose_path(epsilon, delta, max_length)
+        chosen = choose_theta_and_p(epsilon, delta, max_length)
         theta, p = chosen.theta, chosen.p
     else:
         if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
