@@ -86,7 +86,7 @@ class Rows:
 
     def has_rows_without_user(self) -> bool:
         with hide_duckdb_errors("find_rows_without_user"):
-            return bool(self._opened.has_rows_without_user())
+            return self._opened.has_rows_without_user()
 
     def load(self) -> None:
         """Load the rows, once. Rows that can be read only once are copied to a temporary table."""

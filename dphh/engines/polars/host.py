@@ -19,7 +19,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import EngineFailures, hide_duckdb_errors
 from dphh.engines.host import Limits, Lookup
-from dphh.engines.polars.steps import STEPS
+from dphh.engines.polars.steps import SEPARATOR, STEPS
 from dphh.errors import UsageError
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, needs_keys
@@ -139,11 +139,12 @@ class PolarsHost(OneProcessHost):
     def spelled(self, keys: pl.Series) -> pl.Series:
         return pl.Series(self.words.spellings(keys.to_arrow()), dtype=pl.String)
 
-    def names_for_draws(self, user_ids: pl.Series, purpose: str) -> Any:
-        """The user ids, if a test's random numbers depend on them; else None."""
+    def names_for_draws(self, user_ids: pl.Series, purpose: str, made_up: int = 0) -> Any:
+        """User ids, and names of made-up users, if random words depend on them, else None."""
         if not needs_keys(self.randomness, purpose):
             return None
-        return user_ids.to_arrow().cast(pa.string())
+        made_up_names = pa.array([f"{SEPARATOR}{n}" for n in range(made_up)], pa.string())
+        return pa.concat_arrays([user_ids.to_arrow().cast(pa.string()), made_up_names])
 
 
 def _refuse_limits(limits: Limits) -> None:

@@ -44,15 +44,18 @@ def register(
     """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
     `objects`, or they give the values that were brought to a block: for each part of its keys, a
     list of places and a list of values."""
-    call = _call_for_each_block if function.takes_whole_users else _call_for_batch
     gives = _type_for_block(function) if function.takes_whole_users else function.gives
 
     def call_on_executor(*columns: pa.Array) -> pa.Array:
         _exempt_modules_from_garbage_collection()
-        return call(function, columns, objects)
+        if function.takes_whole_users:
+            return _call_for_each_block(function, columns, objects)
+        if not len(columns[0]):
+            return pa.array([], gives)
+        arguments = zip(function.takes, columns, strict=True)
+        return function.body(*(_argument(kind, of, None, objects) for kind, of in arguments))
 
-    kind = from_arrow_type(gives).simpleString()
-    register_arrow(spark, f"dphh_{name}", call_on_executor, kind)
+    register_arrow(spark, f"dphh_{name}", call_on_executor, from_arrow_type(gives).simpleString())
 
 
 def register_arrow(spark: SparkSession, name: str, function: Any, result_type: str) -> None:
@@ -90,15 +93,6 @@ def refuse_large_broadcast(name: str, byte_count: int) -> None:
             f"{MOST_BYTES_SENT:,} at most: find less, by a smaller max_n, spurious or epsilon, or "
             "by a shorter list"
         )
-
-
-def _call_for_batch(
-    function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
-) -> pa.Array:
-    if not len(columns[0]):
-        return pa.array([], function.gives)
-    arguments = zip(function.takes, columns, strict=True)
-    return function.body(*(_argument(kind, column, None, objects) for kind, column in arguments))
 
 
 def _call_for_each_block(

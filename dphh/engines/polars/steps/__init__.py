@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+#: Between the parts of a name or of a sequence's spelling.
+SEPARATOR = "\x1f"
 #: The tables that a step makes, by their names.
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]
 #: For each step, by its name: the function that runs it.

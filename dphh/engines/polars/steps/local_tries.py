@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.polars.steps import Tables, step
-from dphh.engines.polars.steps.tries import SEPARATOR, refuse_null_users
+from dphh.engines.polars.steps import SEPARATOR, Tables, step
+from dphh.engines.polars.steps.tries import refuse_null_users
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.subsets import draw_subsets
 
@@ -59,10 +59,7 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
     one_row_a_user = host.table("local_words").select("user_id").unique()
     users = host.collect("ldp_seats", one_row_a_user)
     made_up = max(seats - users.height, 0)
-    names = host.names_for_draws(users["user_id"], purpose)
-    if names is not None:
-        named = [f"{SEPARATOR}{number}" for number in range(made_up)]
-        names = pa.concat_arrays([names, pa.array(named, pa.string())])
+    names = host.names_for_draws(users["user_id"], purpose, made_up)
     draws = host.randomness.random_words(users.height + made_up, purpose, names)
     nulls = pl.DataFrame({"user_id": [None] * made_up}, schema=users.schema)
     everyone = pl.concat([users, nulls]).with_columns(draw=pl.Series(draws, dtype=pl.UInt64))
@@ -87,7 +84,7 @@ def ldp_choice(
     purpose: str,
 ) -> Tables:
     """For each of the level's users, at most `contributions` of the next prefixes that they hold,
-    chosen by random numbers that are drawn anew at every level."""
+    chosen by random words that are drawn anew at every level."""
     held = host.collect(
         "ldp_choice", _next_prefixes(host, seats_before, last_seat, level, character_count)
     )
@@ -152,11 +149,12 @@ def ldp_messages(
     return {"reports": pl.DataFrame({"value": values, "reports": counted})}
 
 
-def _names_of_reports(host: PolarsHost, seats: pl.Series, in_seat: pl.Series) -> Any:
-    """Names of reports, on which a test's random numbers depend; None if this is no test."""
+def _names_of_reports(host: PolarsHost, seats: pl.Series, numbers_in_seats: pl.Series) -> Any:
+    """The name of each report, on which a test's random words depend: its seat, and a number that
+    is unique in the seat. None if this is no test."""
     if not host.randomness.is_test:
         return None
-    spelled = pl.select(pl.concat_str(seats, in_seat, separator=SEPARATOR)).to_series()
+    spelled = pl.select(pl.concat_str(seats, numbers_in_seats, separator=SEPARATOR)).to_series()
     return spelled.to_arrow().cast(pa.string())
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from dphh.engines.polars.steps import Tables, step
+from dphh.engines.polars.steps import SEPARATOR, Tables, step
 from dphh.errors import CorpusError
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.draws.randomness import needs_keys
@@ -17,8 +16,6 @@ from dphh.udfs.draws.votes import draw_votes
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
-
-SEPARATOR = "\x1f"
 
 
 @step
@@ -41,7 +38,7 @@ def refuse_null_users(users: pl.Series) -> None:
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     """One sequence of each user who has several rows: in sorted order, the one whose place is the
-    user's random number modulo the number of these rows. Sorting each user's sequences separately
+    user's random word modulo the number of these rows. Sorting each user's sequences separately
     would take Polars three times as long as this one sort."""
     sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
@@ -79,19 +76,16 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 @step
 def one_sequence_each(host: PolarsHost) -> Tables:
-    return {"one_sequence_each": _one_sequence_each(host)}
-
-
-def _one_sequence_each(host: PolarsHost) -> pl.LazyFrame:
     chosen = host.table("chosen")
-    alone = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
-    return pl.concat([alone, chosen])
+    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
+    return {"one_sequence_each": pl.concat([of_one_row, chosen])}
 
 
 @step
 def walkers(host: PolarsHost) -> Tables:
     """All walkers start at the root, node 0. Users with the same sequence share one walker."""
-    together = _one_sequence_each(host).group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    sequences = one_sequence_each(host)["one_sequence_each"].lazy()
+    together = sequences.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
 
@@ -135,16 +129,13 @@ def trie_batch_level(
 ) -> Tables:
     """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence
     if the prefix before it is in the trie. Each of the `users`, with a sequence or not, gets a
-    random number; the `drawn_users` with the lowest numbers are the drawn ones."""
-    one_sequence_each = host.tables["one_sequence_each"]
-    idle = users - one_sequence_each.height
-    names = host.names_for_draws(one_sequence_each["user_id"], purpose)
-    if names is not None:
-        without_sequence = [f"{SEPARATOR}{number}" for number in range(idle)]
-        names = pa.concat_arrays([names, pa.array(without_sequence, pa.string())])
+    random word; the `drawn_users` with the lowest ones are the drawn users."""
+    sequences = host.tables["one_sequence_each"]
+    without_sequence = users - sequences.height
+    names = host.names_for_draws(sequences["user_id"], purpose, made_up=without_sequence)
     draws = host.randomness.random_words(users, purpose, names)
     drawn = np.argsort(draws, kind="stable")[:drawn_users]
-    voters = one_sequence_each[drawn[drawn < one_sequence_each.height]].lazy()
+    voters = sequences[drawn[drawn < sequences.height]].lazy()
 
     next_prefixes = voters.filter(pl.col("tokens").list.len() >= level - 1).select(
         *_next_token_and_end(level), before=pl.col("tokens").list.head(level - 1)
