@@ -150,14 +150,16 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     return plan
 
 
-def _plan_made_again(said: Any) -> Plan:
+def _plan_made_again(plan_json: Any) -> Plan:
     """The plan that this dphh makes of the verb, the parameters and the corpus of a plan's JSON."""
-    if said["verb"] not in VERBS:
+    if (name := plan_json["verb"]) not in VERBS:
         raise UsageError(
-            f"plan: found the verb {said['verb']!r}, which this dphh lacks; make the plan again"
+            f"plan: found the verb {name!r}, which this dphh lacks; make the plan again"
         )
-    verb, corpus = VERBS[said["verb"]], said["corpus"]
-    parameters = {name: _as_parameter(value) for name, value in said["parameters"].items()}
+    verb, corpus = VERBS[name], plan_json["corpus"]
+    parameters = {
+        option: _tuples_for_lists(value) for option, value in plan_json["parameters"].items()
+    }
     try:
         price = verb.price(**parameters)
     except TypeError:
@@ -170,8 +172,8 @@ def _plan_made_again(said: Any) -> Plan:
     return Plan(price, verb.read(corpus_from_json(corpus, account=corpus["account"]), price))
 
 
-def _as_parameter(value: Any) -> Parameter:
-    return tuple(_as_parameter(part) for part in value) if isinstance(value, list) else value
+def _tuples_for_lists(value: Any) -> Parameter:
+    return tuple(map(_tuples_for_lists, value)) if isinstance(value, list) else value
 
 
 class VerbFunction(Protocol, Generic[Options]):

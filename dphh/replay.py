@@ -28,13 +28,14 @@ class Note(str):
         return super().__new__(cls, f"note: {said}")
 
 
-def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | None, Note | None]:
+def earlier_run(
+    request: Request, ledger: Ledger, hash_of_files: str
+) -> tuple[str | None, Note | None]:
     """The id of an earlier run of the same request on the same data, which this request continues
     or gets the release of; None if there is none. If the data cannot be compared, the request is
     refused where an account pays; elsewhere it is a new run, with a note that says so.
 
-    `files`: the hash by which the ledger recognises the request's files, '' if the data are not
-    local files.
+    `hash_of_files`: '' if the data are not local files.
     """
     remembered = _runs_on_tables.get(_key_of_request(request, ledger))
     if remembered is not None and remembered[0]() is request.corpus.source:
@@ -42,8 +43,8 @@ def earlier_run(request: Request, ledger: Ledger, files: str) -> tuple[str | Non
     earlier = ledger.last_like(request)
     if earlier is None:
         return None, None
-    if files:
-        return (earlier.run_id if files == earlier.files else None), None
+    if hash_of_files:
+        return (earlier.run_id if hash_of_files == earlier.files else None), None
     said = (
         f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} was the same request, and whether its "
         "data were the same cannot be seen"

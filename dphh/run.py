@@ -80,12 +80,12 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
-    state = files_hash(corpus)
-    files = state[:FILES_HASH_DIGITS]
+    whole_hash = files_hash(corpus)
+    hash_of_files = whole_hash[:FILES_HASH_DIGITS]
     given, note = run_id, None  # `note` is shown once the run can no longer be refused
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     if run_id is None and not again and not source.is_test:
-        run_id, note = earlier_run(request, book, files)
+        run_id, note = earlier_run(request, book, hash_of_files)
     if out is not None:
         checked_folder(out, run_id)
 
@@ -94,9 +94,9 @@ def run(
     # even if the files have changed since.
     if (before := book.before_reading(request, run_id)) is not None:
         if run_id == given:
-            _warn_of_other_data(files, before)
+            _warn_of_other_data(hash_of_files, before)
         else:
-            same = "files" if files else "table"
+            same = "files" if hash_of_files else "table"
             say(
                 Note(
                     f"nothing is spent: this is the release of run {run_id}, by the same request "
@@ -112,8 +112,8 @@ def run(
         refuse_rows_without_user(corpus, host)
         booked = book.book(
             request,
-            _setting_of(price, host, state, is_test=source.is_test),
-            files=None if source.is_test else files,
+            _setting_of(price, host, whole_hash, is_test=source.is_test),
+            files=None if source.is_test else hash_of_files,
             run_id=run_id,
             again=again,
         )
@@ -139,7 +139,7 @@ def run(
     return _save_to_folder(release, out)
 
 
-def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setting:
+def _setting_of(price: Price, host: Host, hash_of_files: str, *, is_test: bool) -> Setting:
     """What must be the same when an interrupted run continues, besides its request."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
     if price.counting is not None:
@@ -150,7 +150,7 @@ def _setting_of(price: Price, host: Host, files: str, *, is_test: bool) -> Setti
         "dphh": version("dphh"),
         "engine": f"{host.name} {host.version}",
         "randomness": "a test's" if is_test else "operating system",
-        "files": files or "cannot be compared",
+        "files": hash_of_files or "cannot be compared",
     }
 
 
@@ -180,11 +180,14 @@ def _check_arguments(
         )
 
 
-def _warn_of_other_data(files: str, before: Booked) -> None:
+def _warn_of_other_data(hash_of_files: str, before: Booked) -> None:
     """Warn if the run before was of other data, or if that is not known."""
-    if files and files == before.files:
+    if not hash_of_files:
+        seen = "whether its data changed is not seen"
+    elif hash_of_files != before.files:
+        seen = "its files have changed since"
+    else:
         return
-    seen = "its files have changed since" if files else "whether its data changed is not seen"
     warn(
         f"run {before.run_id} was made before, and this is its release: {seen}. A new run id spends"
     )
