@@ -30,7 +30,7 @@ COLUMNS: dict[str, pa.DataType] = {
 COMMON_COLUMNS = ("level", "item", "tokens")
 #: What the column `group` says of all users who are in no declared group.
 OTHER_GROUP = "other"
-#: A release is sorted by those of these columns that it has.
+#: The columns by which a release is sorted; those that it lacks are left out.
 SORT_ORDER = (
     ("level", "ascending"),
     ("score", "descending"),
@@ -80,7 +80,7 @@ COLUMN_MEANINGS = {
 
 
 def meanings_of_columns(names: Iterable[str]) -> dict[str, str]:
-    """The meanings of those of these columns that have one, by their names."""
+    """What these columns mean, by their names. `tokens` and `item` need no explanation."""
     return {name: COLUMN_MEANINGS[name] for name in names if name in COLUMN_MEANINGS}
 
 

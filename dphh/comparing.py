@@ -113,6 +113,6 @@ def _shown_value(value: Any) -> Any:
 
 
 def _takes_number_or_choice(annotation: Any) -> bool:
-    """Whether an option of this type takes a number or a choice: a list means several plans."""
+    """Whether an option of this type takes one number or one choice, so a list is several plans."""
     kinds = types_of_option(annotation)
     return any(kind in (int, float, bool) or get_origin(kind) is Literal for kind in kinds)

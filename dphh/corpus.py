@@ -77,7 +77,7 @@ class Corpus:
     source: Any = field(compare=False)
     user: tuple[str, ...]
     content: Content
-    #: The account that pays: of a table, or of files that several accounts hold.
+    #: The ledger's account that pays, where the corpus's files do not decide it.
     account: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]

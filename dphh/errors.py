@@ -96,7 +96,7 @@ class Notice(UserWarning):
 
 
 def hiding_private_details(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a function that reads private rows so that dphh's errors leave it without them.
+    """Decorate a function that reads private rows: dphh's errors leave it without private details.
 
     An engine's message may quote data, and stack frames hold rows in their variables, so the error
     is raised again without its cause, context and inner frames. `raise ... from None` is not

@@ -32,8 +32,8 @@ class Privacy:
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the epsilon for everything that one user contributes.
     user_epsilon: float | None = None
-    #: Where `central_epsilon` and `user_epsilon` hold against those who see sums of reports only:
-    #: one report's and one user's epsilon against those who see the shuffled reports.
+    #: The epsilon of a report, and of a user, against those who see the shuffled reports; set where
+    #: `central_epsilon` and `user_epsilon` hold against those who see sums of reports only.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
     #: The kind of the unit: a user; one combination of values of several user columns, of which a
@@ -114,7 +114,7 @@ class Finds:
     #: these words are found in earlier rounds decides how many users are needed.
     users_of_many: tuple[int, int, int] | None = None
     note: str = ""
-    #: The event that has this probability, in words.
+    #: What has this probability, in words.
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Price:
     events: tuple[Event, ...]
     #: How users are counted for what was found, after all levels; None if they are not.
     counting: FoundCounts | None = None
-    #: The prior, if there is one. Prices are compared by its digest, which is a parameter.
+    #: The prior, if there is one. Prices are compared by its digest, which is in `parameters`.
     prior: Prior | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

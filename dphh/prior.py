@@ -91,8 +91,8 @@ def checked_prior(prior: PriorOption | None, text: str | None, is_public: bool) 
 
 
 def check_same_tokens(option: str, reading: dict[str, Any], content: Content) -> None:
-    """Refuse public words that were split into tokens otherwise than the corpus is. `option`: the
-    option that gave them."""
+    """Refuse public words that were not split into tokens as the corpus is. `option`: the option
+    that gave them."""
     differ = ", ".join(
         f"{name}={reading.get(name)!r}"
         for name, value in content.to_json().items()
