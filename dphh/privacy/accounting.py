@@ -138,8 +138,7 @@ class Composition:
 
     @cached_property
     def _largest_response_loss(self) -> float:
-        """The largest sum that the randomised responses' losses can have, rounded up: that of all
-        their epsilons."""
+        """The largest loss of all randomised responses: their epsilons' sum, rounded up."""
         exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
         return float_at_least(exact)
 

@@ -22,12 +22,10 @@ Bounds on the true count. Let x be the sum of the weights at a key that n* users
 
 in integers. For any data, two facts bound what a key has lost to octaves j and above: the users of
 an octave lose no more than their coordinate's sum E_j says, E_j g / S; and each loses at most r_j
-times what they add,
-where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of sum_j l_j subject to
-sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As r_j
-grows with j, a greedy choice from the top attains the maximum, which is a concave, piecewise linear
-function of x with slopes r_j
-(`most_removed_by_bounding`).
+times what they add, where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of
+sum_j l_j subject to sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and
+sum_j l_j / r_j <= x. As r_j grows with j, a greedy choice from the top attains the maximum, a
+concave, piecewise linear function of x with slopes r_j (`most_removed_by_bounding`).
 
 The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
 rounded Gaussian's exact tails; sums of k octaves use |round(G) - G| <= 1/2 and the Gaussian's tail.
@@ -84,7 +82,7 @@ class Weighing:
 
     @property
     def largest_octave_weight(self) -> int:
-        """S: what a user would add to the octave if bounding removed all from each of the keys."""
+        """S: what a user would add to the octave if bounding left the user nothing at any key."""
         return isqrt(self.most_in_full * self.unit**2 // 4)
 
     @property

@@ -16,8 +16,7 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.privacy.events import Event, costs_of
 
-#: A sigma that hides next to nothing at sensitivity 1: the loss is above 38, but for a probability
-#: of 1e-8.
+#: A sigma that hides next to nothing at sensitivity 1: 1e-8 is the probability of a loss below 38.
 _NEGLIGIBLE_NOISE = 1 / 16
 
 

@@ -28,9 +28,8 @@ _UNDERFLOW_ERROR = sys.float_info.min
 _CALIBRATION_MARGIN = 2e-12
 # The least delta for which a sigma is found; it is far above `_UNDERFLOW_ERROR`.
 _SMALLEST_DELTA = 1e-300
-#: More than the relative rounding error of a few square roots, sums and quotients. `split_sigma`
-#: rounds up by this and `compose_sigmas` down by a quarter of it, so that split sigmas compose to
-#: no less.
+#: More than the relative rounding error of a few roots, sums and quotients. `split_sigma` rounds up
+#: by this, `compose_sigmas` down by a quarter of it: split sigmas compose to no less.
 ROUNDING_MARGIN = 2.0**-48
 
 _QUADRATURE = np.polynomial.legendre.leggauss(10)

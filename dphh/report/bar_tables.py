@@ -32,9 +32,6 @@ from dphh.report.sentences import (
 )
 from dphh.wording.lines import with_noun
 
-#: A table without rows, with every column that a release may have.
-EMPTY_FRAME = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
-
 
 @dataclass(frozen=True)
 class Bar:
@@ -85,7 +82,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
         frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
-    bars = _with_bar_columns(pl.concat([frame, EMPTY_FRAME], how="diagonal"), release.manifest)
+    bars = _with_bar_columns(frame, release.manifest)
     people = bars["low"].count() > 0
     # Numbers of users have one table for all phrases (two tokens and more), scores have a table for
     # each length, and items without numbers have one table.
@@ -131,6 +128,8 @@ def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
 def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     """The rows with a number of users as value, and with intervals that hold together; if users
     were not counted, all rows, with the score as value."""
+    every_column = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
+    frame = pl.concat([frame, every_column], how="diagonal")
     if frame["users"].count() == 0:
         return frame.with_columns(value="score", group=None)
     counted = frame.drop_nulls("users").with_columns(value="users", error=None)

@@ -143,7 +143,7 @@ def holders_line(manifest: Manifest) -> str:
     else, how many items are expected to be spurious; "" if none are."""
     if floor := counting_of(manifest).get("min_users"):
         return f"Each is held by {floor:,} people or more, as far as its interval shows."
-    # The most spurious n-grams that are expected with DPNE's thresholds: of each length a share of
+    # DPNE's thresholds bound the expected number of spurious n-grams of each length, by a share of
     # the n-grams that the level below released.
     below = {level["level"]: level.get("released", 0) for level in manifest["levels"]}
     expected = sum(

@@ -1,9 +1,9 @@
 """Checks a saved release: that it agrees with itself, and with what the ledger has stored.
 
 A release that was sent, copied or edited is compared with itself: its table with the manifest's
-hash, its promise with its events and its parameters, its rows with its levels.
-That finds mistakes and careless edits. It does not show who made a release: an edit can compute the
-hash anew. Only the ledger that paid for it shows that (docs/threats.md).
+hash, its promise with its events and its parameters, its rows with its levels. That finds mistakes
+and careless edits. It does not show who made a release: an edit can compute the hash anew. Only the
+ledger that paid for it shows that (docs/threats.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dphh.report.why import needed_parts
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
-    """What each check compared, and what holds. Refuses a release that contradicts itself."""
+    """For each check, what was checked and found. Refuses a release that contradicts itself."""
     try:
         return [*_checks(release)]
     except KeyError as problem:

@@ -15,7 +15,7 @@ from dphh.report.sentences import Released, Tokens, has_every_given_item
 from dphh.rows.content import Content
 from dphh.wording.lines import one_line, with_noun
 
-#: A function from texts and a way to read them to the tokens of each, as engines make them.
+#: A function of texts and of how they are read: the tokens of each text, as engines make them.
 Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
 Reason = Literal[
     "released",
