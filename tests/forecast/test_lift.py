@@ -6,7 +6,7 @@ import pytest
 
 from dphh.mechanisms.ngrams.forecast.climb import climb_start
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.lift import Lift, public_lift
+from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
 from tests.forecast.test_step import Told
@@ -36,7 +36,7 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
     keys = np.array([i << 32 | j for i, j in public], np.int64)
     valid = valid_classes(
         top, masses, masses_before,
-        Lift(counts, counts_before, keys, np.array([*public.values()], np.int64)),
+        LiftCounts(counts, counts_before, keys, np.array([*public.values()], np.int64)),
     )  # fmt: skip
 
     plain = valid_classes(top, masses, masses_before)
@@ -90,7 +90,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     rng = np.random.default_rng(1)
     masses = rng.lognormal(4, 1.5, 60)
     pairs = np.sort(rng.choice(60 * 60, 900, replace=False))
-    lift = Lift(
+    lift = LiftCounts(
         rng.integers(50, 5_000, 60), np.array([100_000]), pairs // 60 << 32 | pairs % 60,
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
@@ -116,13 +116,13 @@ def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
     items = [(t,) if isinstance(t, str) else t for t in tokens]
     prior = prior_of_items(dict(zip(items, counts, strict=True)), 3)
     ladder = first_ladder(pa.array(["a", "b", "c", "never"]), "both")
-    words = public_lift(prior, ladder)
+    words = lift_counts(prior, ladder)
     assert words.counts.tolist() == [50, 40, 30, 0]
     assert words.counts_before.tolist() == [140]
     pairs = dict(zip(words.keys.tolist(), words.counts_of_keys.tolist(), strict=True))
     assert pairs == {0 << 32 | 1: 9, 1 << 32 | 2: 8, 2 << 32 | 2: 6}
     ladder = ladder.with_next(np.array([0 << 32 | 1, 1 << 32 | 2, 3 << 32 | 3]))
-    triples = public_lift(prior, ladder)
+    triples = lift_counts(prior, ladder)
     assert triples.counts.tolist() == [9, 8, 0]
     assert triples.counts_before.tolist() == [50, 40, 30, 0]
     assert triples.keys.tolist() == [0 << 32 | 1]  # a b c; of b c c, c c was not released

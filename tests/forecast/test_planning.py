@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from dphh.errors import UsageError
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
-from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, saturation
+from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, weight_scaling
 from dphh.mechanisms.ngrams.forecast.shares import (
     LEAST_ROUND_PART,
     WORD_ROUND_PARTS,
@@ -72,7 +72,7 @@ def test_weight_counts_in_proportion_in_long_lists_and_a_list_of_one_gram_has_no
     for size, given_to_each in ((0, [1, 1, 1]), (-1, g)):
         lists = np.zeros(len(LIST_SIZE_BIN_STARTS))
         lists[size] = 100
-        assert saturation(lists)(g) == pytest.approx(given_to_each, rel=0.01)
+        assert weight_scaling(lists)(g) == pytest.approx(given_to_each, rel=0.01)
 
 
 @given(st.integers(2, 20), st.lists(st.tuples(st.floats(0, 1e7), st.floats(1, 4)), min_size=20))

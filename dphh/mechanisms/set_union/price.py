@@ -115,8 +115,8 @@ THEOREMS = {
 
 
 def users_needed_for_items(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
-    """How many users an item needs to be found, in the round that needs the fewest; other rounds
-    only find more."""
+    """How many users an item needs to be found, whichever way a run goes. Of a way's rounds, the
+    one that needs the fewest users decides; the others only find more."""
 
     def needed(items_held: int) -> int:
         return max(

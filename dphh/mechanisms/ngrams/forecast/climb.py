@@ -25,14 +25,14 @@ from dphh.mechanisms.ngrams.forecast.masses import (
 )
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
-    Saturation,
+    WeightScaling,
     plan_second_round,
-    saturation,
+    weight_scaling,
 )
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
-from dphh.mechanisms.ngrams.ladder.lift import Lift
+from dphh.mechanisms.ngrams.ladder.lift import LiftCounts
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
 from dphh.privacy.forecast_rounds import (
     Bins,
@@ -75,7 +75,7 @@ class PassedGrams:
     bins: Integers
     first: Integers
     second: Integers
-    #: Of level 1 with a prior alone.
+    #: Only at level 1 with a prior.
     unlisted_words: PassedUnlistedWords | None = None
 
 
@@ -128,7 +128,7 @@ class LevelToRun:
         users = shown.list_sizes / list_size_weight(first_norm)
         users_by_list_size = np.where(shown.list_sizes > 2 * self.sigma_grid, users, 0.0)
         most_spurious = self.most_spurious(shown.row_sizes)
-        saturated = saturation(users_by_list_size)
+        scaled_weights = weight_scaling(users_by_list_size)
         first_sigma = self.sigma_grid / first_norm
         views = self._views_by_partition(shown.row_sizes, users_by_list_size, first_sigma)
         sizes_by_noise = self.valid.sizes[:, None] * noise_bins.noise_probabilities[None, :]
@@ -138,9 +138,11 @@ class LevelToRun:
             by_noise = view.partition.sums_of_parts(sizes_by_noise).ravel()
             posteriors = widened_posteriors(view.distributions.by_bin).reshape(by_noise.size, -1)
             rows = view.row_sizes.ravel(), by_noise, posteriors, view.distributions.masses
-            return plan_second_round(*rows, self.sigma_of_round(share), most_spurious, saturated)
+            return plan_second_round(
+                *rows, self.sigma_of_round(share), most_spurious, scaled_weights
+            )
 
-        # Any rule may choose the view: it sees only round 1's outputs and earlier releases.
+        # Any rule may choose the view, because it sees only round 1's outputs and earlier releases.
         even = self.budget.even_second_share()
         view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
         finds = planned(view, most_spurious, even).finds
@@ -161,12 +163,12 @@ class LevelToRun:
         masses = estimated_masses(
             passed.first / first_norm,
             passed.second / second_norm,
-            saturated(weights[classes, passed.bins] / PLAIN_WEIGHT),
+            scaled_weights(weights[classes, passed.bins] / PLAIN_WEIGHT),
             (first_sigma, self.sigma_grid / second_norm),
             view.distributions,
             part_of_class[classes],
         )
-        unlisted_masses = self._masses_of_unlisted_words(passed, norms, saturated)
+        unlisted_masses = self._masses_of_unlisted_words(passed, norms, scaled_weights)
         shares = first_share, second_share
         outcome = LevelOutcome(passed, masses, unlisted_masses, shares, most_spurious)
         return self.release_of(outcome)
@@ -208,7 +210,7 @@ class LevelToRun:
         )
 
     def _masses_of_unlisted_words(
-        self, passed: PassedGrams, norms: tuple[int, int], saturated: Saturation
+        self, passed: PassedGrams, norms: tuple[int, int], scaled_weights: WeightScaling
     ) -> Floats:
         """The masses of words that the list lacks, by their noised weights alone: they passed
         thresholds. `norms`: a user's norm in each round, in grid units."""
@@ -216,7 +218,7 @@ class LevelToRun:
         if words is None or rule is None:
             return np.empty(0)
         first, second = norms
-        weight = saturated(np.array([rule.weight / PLAIN_WEIGHT]))
+        weight = scaled_weights(np.array([rule.weight / PLAIN_WEIGHT]))
         return precision_weighted_mean(
             words.first / first,
             words.second / second,
@@ -285,7 +287,7 @@ class Climb:
     spurious: float
     sigma_grid: int
 
-    def next_level(self, lift: Lift | None = None) -> LevelToRun:
+    def next_level(self, lift: LiftCounts | None = None) -> LevelToRun:
         """The level above the top rung. `lift`: the public text's lifts for it, with a prior."""
         top = self.ladder.top
         return LevelToRun(

@@ -24,7 +24,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import (
 from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_part
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
-from dphh.mechanisms.ngrams.ladder.lift import public_lift
+from dphh.mechanisms.ngrams.ladder.lift import lift_counts
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder, texts_of_grams
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
@@ -69,7 +69,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     )
     placed = PlacedRungs(host)
     for planned in above:
-        lift = None if price.prior is None else public_lift(price.prior, climb.ladder)
+        lift = None if price.prior is None else lift_counts(price.prior, climb.ladder)
         level_to_run = climb.next_level(lift)
         # No gram below was released, so none is valid: no text is read.
         if len(level_to_run.valid) == 0:

@@ -25,15 +25,15 @@ from dphh.privacy.special import ndtr
 
 #: The weights from which each row's is chosen.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
-#: The thresholds from which each row's is chosen, in standard deviations of the noise; one more,
-#: past all, is never passed. The rule of signs may lower a threshold: the least has a tail of a
-#: quarter, and may come to have one of a half.
+#: The thresholds from which each row's is chosen, in standard deviations of the noise; a further
+#: index stands for a threshold that is never passed. The least one has a tail of a quarter, because
+#: the rule of signs may lower thresholds, to a tail of a half at most.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
 ALTERNATIONS = 3
 _BISECTIONS = 40
 _TINY = 1e-200
 
-Saturation = Callable[[Floats], Floats]
+WeightScaling = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _tails_of_thresholds() -> Floats:
     return tails
 
 
-def saturation(users_by_list_size: Floats) -> Saturation:
+def weight_scaling(users_by_list_size: Floats) -> WeightScaling:
     """A function from planned weights g to the average weight that a gram really gets, after users
     scale their weights to the norm, relative to a plain weight.
 
@@ -67,11 +67,12 @@ def saturation(users_by_list_size: Floats) -> Saturation:
     met = met / met.sum()
     plain = (met / np.sqrt(sizes)).sum()
 
-    def saturated(g: Floats) -> Floats:
-        some: Floats = (met * g[:, None] / np.sqrt(g[:, None] ** 2 + sizes - 1)).sum(1) / plain
-        return some
+    def scaled_weights(planned_weights: Floats) -> Floats:
+        g = planned_weights[:, None]
+        scaled: Floats = (met * g / np.sqrt(g**2 + sizes - 1)).sum(1) / plain
+        return scaled
 
-    return saturated
+    return scaled_weights
 
 
 def plan_second_round(
@@ -81,7 +82,7 @@ def plan_second_round(
     masses: Floats,
     sigma: float,
     most_spurious: float,
-    saturated: Saturation,
+    scaled_weights: WeightScaling,
 ) -> RoundPlan:
     """The plan of round 2 with at most `most_spurious` expected spurious grams. `row_sizes`: how
     many grams each row has; `sizes_by_noise`: how many it would have if nobody held any.
@@ -89,7 +90,7 @@ def plan_second_round(
     some = row_sizes > 0  # rows without a gram are left out: round 1 shows which rows are empty
     n, null = row_sizes[some], sizes_by_noise[some] + _TINY
     held, mass = posteriors[some][:, 1:], masses[1:]
-    choice = _AlternatingChoice(n, null, held, mass, sigma, most_spurious, saturated)
+    choice = _AlternatingChoice(n, null, held, mass, sigma, most_spurious, scaled_weights)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
         better = choice.best_weights(choice.best_thresholds(weight))
@@ -112,11 +113,11 @@ class _AlternatingChoice:
         mass: Floats,
         sigma: float,
         most_spurious: float,
-        saturated: Saturation,
+        scaled_weights: WeightScaling,
     ) -> None:
         self.n, self.null, self.held, self.most_spurious = n, null, held, most_spurious
         self.mean = held @ mass / sigma
-        seen = (saturated(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
+        seen = (scaled_weights(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
         near = np.minimum(seen, 14.0)  # seen so far above 0, every gram passes
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
@@ -127,46 +128,45 @@ class _AlternatingChoice:
         wanted = np.minimum(self.mean, 1 / np.maximum(self.mean, _TINY)) ** 0.5
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 
-    def best_thresholds(self, weight: Integers) -> Integers:
+    def best_thresholds(self, weight_indices: Integers) -> Integers:
         """For each row the index of its threshold, given the index of its weight."""
         ratio = np.empty((len(self.n), len(THRESHOLDS)))
-        for g in np.unique(weight):
-            ratio[weight == g] = self.held[weight == g] @ self.ratios[g]
+        for g in np.unique(weight_indices):
+            ratio[weight_indices == g] = self.held[weight_indices == g] @ self.ratios[g]
         ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
 
-        def thresholds_at(nu: float) -> Integers:
-            below: Integers = (ratio < nu).sum(1)
+        def thresholds_at(log_nu: float) -> Integers:
+            below: Integers = (ratio < log_nu).sum(1)
             return below
 
-        def keeps_bound(nu: float) -> bool:
-            tails = _tails_of_thresholds()[thresholds_at(nu)]
+        def keeps_bound(log_nu: float) -> bool:
+            tails = _tails_of_thresholds()[thresholds_at(log_nu)]
             return bool((self.null * tails).sum() <= self.most_spurious)
 
         return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))
 
-    def best_weights(self, threshold: Integers) -> Integers:
+    def best_weights(self, threshold_indices: Integers) -> Integers:
         """For each row the index of its weight, given the index of its threshold."""
         found = np.zeros((len(self.n), len(WEIGHTS)))
-        for z in np.unique(threshold[threshold < len(THRESHOLDS)]):
-            rows = threshold == z
+        for z in np.unique(threshold_indices[threshold_indices < len(THRESHOLDS)]):
+            rows = threshold_indices == z
             found[rows] = self.held[rows] @ self.passes[:, :, z].T
         found *= self.n[:, None]
         mass = self.n * self.mean
         cost = mass[:, None] * WEIGHTS**2
 
-        def weights_at(price: float) -> Integers:
-            best: Integers = (found - np.exp(price) * cost).argmax(1)
+        def weights_at(log_price: float) -> Integers:
+            best: Integers = (found - np.exp(log_price) * cost).argmax(1)
             return best
 
-        return weights_at(
-            _least_sufficient(
-                lambda price: (mass * WEIGHTS[weights_at(price)] ** 2).sum() <= mass.sum(), -40, 20
-            )
-        )
+        def keeps_norm(log_price: float) -> bool:
+            return bool((mass * WEIGHTS[weights_at(log_price)] ** 2).sum() <= mass.sum())
 
-    def expected_finds(self, weight: Integers, threshold: Integers) -> float:
-        some = np.flatnonzero(threshold < len(THRESHOLDS))
-        passing = self.passes[weight[some], :, threshold[some]]
+        return weights_at(_least_sufficient(keeps_norm, -40.0, 20.0))
+
+    def expected_finds(self, weight_indices: Integers, threshold_indices: Integers) -> float:
+        some = np.flatnonzero(threshold_indices < len(THRESHOLDS))
+        passing = self.passes[weight_indices[some], :, threshold_indices[some]]
         return float((self.n[some, None] * self.held[some] * passing).sum())
 
 

@@ -128,10 +128,10 @@ class TwoRounds:
             "classes": pa.table({"class": np.arange(len(sizes)), "valid": sizes}),
         }
 
-    def _by_class_and_bin(self, rows: Any, name: str) -> Integers:
+    def _by_class_and_bin(self, rows: Any, column: str) -> Integers:
         numbers = np.zeros((len(self.valid.sizes), len(self.noise_bins.starts)), dtype=np.int64)
-        group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
-        numbers[group, column] = of_rows
+        classes, bins, values = (rows.column(x).to_numpy() for x in ("class", "bin", column))
+        numbers[classes, bins] = values
         return numbers
 
     @staticmethod

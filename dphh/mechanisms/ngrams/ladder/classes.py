@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dphh.mechanisms.ngrams.ladder.lift import LIFTS, LOG_STEP, Lift, lift_index
+from dphh.mechanisms.ngrams.ladder.lift import LIFTS, LOG_STEP, LiftCounts, lift_index
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, RIGHT_MASK, Rung, ValidGrams
 from dphh.privacy.forecast_rounds import Floats, Integers
 
@@ -71,7 +71,7 @@ class ValidClasses:
     blocks: ValidGrams
     ends: Integers
     public: PublicClasses
-    #: Of level 1 with a prior alone.
+    #: Only at level 1 with a prior.
     rule_for_unlisted: RuleForUnlisted | None = None
     #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. All
     #: grams of a class have one lift (`lift.py`).
@@ -132,9 +132,9 @@ class PublicClasses:
     places: Integers
 
     @classmethod
-    def without_prior(cls, grams: int) -> PublicClasses:
-        """No class is changed. `grams`: how many grams the level below released."""
-        nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams, dtype=np.int64)
+    def without_prior(cls, grams_below: int) -> PublicClasses:
+        """No class is changed. `grams_below`: how many grams the level below released."""
+        nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams_below, dtype=np.int64)
         return cls(zeros, zeros, np.zeros(1, np.int64), nothing, nothing, nothing, nothing)
 
 
@@ -147,7 +147,7 @@ def _steps_of_pieces(masses: Floats, overlap_masses: Floats) -> Integers:
 
 
 def _public_steps(
-    lift: Lift | None, suf: Integers, pre: Integers
+    lift: LiftCounts | None, suf: Integers, pre: Integers
 ) -> tuple[Integers, Integers, int, Integers]:
     """The steps of public counts: e of left and f of right grams, each from 0 on; the lowest e + f
     before that; and what e + f adds to the class of a pair that the public text lacks."""
@@ -163,7 +163,7 @@ def _public_steps(
 
 
 def valid_classes(
-    below: Rung, masses: Floats, masses_before: Floats, lift: Lift | None = None
+    below: Rung, masses: Floats, masses_before: Floats, lift: LiftCounts | None = None
 ) -> ValidClasses:
     """The valid grams of level k in classes, from the released grams of level k - 1, their masses,
     and the masses of level k - 2.

@@ -29,7 +29,7 @@ LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10,
 
 
 @dataclass(frozen=True, eq=False)
-class Lift:
+class LiftCounts:
     """A public text's counts, from which the lifts of the next level's valid grams follow."""
 
     #: Public counts of the grams of the top rung, and of those of the rung below it: for words, the
@@ -41,21 +41,21 @@ class Lift:
     counts_of_keys: Integers
 
 
-def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
-    """The index in LIFTS of floor(ln lift / LOG_STEP), by e_l + e_r and the pair's public count."""
-    lift = (counts + 1) / (np.exp(LOG_STEP * (expected_steps + 1)) + 1)
+def lift_index(expected_steps: Integers, pair_counts: Integers) -> Integers:
+    """The index in LIFTS of each pair's lift, from e_l + e_r and the pair's public count."""
+    lift = (pair_counts + 1) / (np.exp(LOG_STEP * (expected_steps + 1)) + 1)
     steps = np.floor(np.log(np.maximum(lift, LEAST_LIFT)) / LOG_STEP).astype(np.int64)
     places: Integers = np.searchsorted(LIFTS, steps, side="right") - 1
     return places
 
 
-def public_lift(prior: Prior, ladder: Ladder) -> Lift:
-    """The prior's lift for the level above this ladder."""
+def lift_counts(prior: Prior, ladder: Ladder) -> LiftCounts:
+    """The prior's counts for the level above this ladder."""
     top = ladder.top.level
     keys, counts = _prior_grams_of_released_parts(prior, ladder, top + 1)
     before = np.array([prior.total]) if top == 1 else _public_counts(prior, ladder, top - 1)
     order = np.argsort(keys)
-    return Lift(_public_counts(prior, ladder, top), before, keys[order], counts[order])
+    return LiftCounts(_public_counts(prior, ladder, top), before, keys[order], counts[order])
 
 
 def _public_counts(prior: Prior, ladder: Ladder, length: int) -> Integers:
