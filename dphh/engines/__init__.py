@@ -46,7 +46,7 @@ def open_host(engine: str, corpus: Corpus, randomness: Randomness, limits: Limit
 
 
 def engine_of(corpus: Corpus) -> str:
-    """The name of the engine for a corpus: of the library that its table is from, else DuckDB."""
+    """The engine that runs a corpus if none is named: the library of its table, else DuckDB."""
     home = type(corpus.source).__module__.split(".")[0]
     home = home.removeprefix("py")  # Spark's package is pyspark
     return home if home in ENGINES else ENGINES[0]

@@ -36,8 +36,8 @@ def query_file_sentence(engine: str, step: str) -> str:
 
 @dataclass(frozen=True)
 class EngineFailures:
-    """What replaces the errors of an engine: a message that shows only their type. Other errors
-    pass unchanged.
+    """Replaces the errors of an engine by messages that show only their type. Other errors pass
+    unchanged.
 
     Called with a step's name, it returns the context in which to run the step.
     """

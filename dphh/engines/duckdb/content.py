@@ -1,4 +1,4 @@
-"""Opens a corpus in DuckDB: rows_of_corpus (user_id, content, group_name), its tokens and texts."""
+"""Opens a corpus in DuckDB: views of its rows (user_id, content, group_name), tokens and texts."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _content_sql(content: Content, column_type: str) -> str:
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:
-    """SQL for the group of a row, as the text by which groups are declared."""
+    """SQL for the group of a row: the column `by` as text."""
     if by is None:
         return "CAST(NULL AS VARCHAR)"
     if not GROUP_TYPE_PATTERN.fullmatch(types[by]):
@@ -252,6 +252,6 @@ def _types_of(
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}
     except duckdb.BinderException as problem:
-        if "COLUMNS" not in str(problem):  # its message if none of the columns exists
+        if "COLUMNS" not in str(problem):  # the error if none of the columns exists
             raise
         return {}

@@ -37,7 +37,7 @@ def register(
 
 
 def register_spelled(con: duckdb.DuckDBPyConnection, words: WordsWithIds) -> None:
-    """Register `dphh_spelled(key)`, which gives the word with this id."""
+    """Register `dphh_spelled(key)`, which gives the word whose id is `key`."""
 
     def spelled(keys: Any) -> pa.Array:
         return words.spellings(one_array(keys).to_numpy())

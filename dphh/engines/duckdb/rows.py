@@ -68,8 +68,8 @@ class Rows:
             self.con = duckdb.connect(":memory:", config=config)
             self.memory = MemoryLimit(self.con, limits.memory is not None)
             hide_progress_bar(self.con)
-            # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
-            # rows of the greatest length) would end a run that has been paid for.
+            # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in these
+            # (128 texts of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
             self._opened = _open_hiding_errors(self.con, corpus)
@@ -154,8 +154,8 @@ class OneProcessHost(Host):
         self._brought[name] = to, values_by_key(found, None if to == "positions" else self.words)
 
     def value_of_lookup(self, parameter: Lookup) -> Any:
-        """The value that functions get for a parameter. If it knows words by their spelling, it is
-        an array by word id."""
+        """What functions get for a parameter: its value or, of a value that knows words by their
+        spelling, an array by word id."""
         value = parameter.value
         return value.by_id(self.words) if hasattr(value, "by_id") else value
 
@@ -204,8 +204,9 @@ def _opening_error_message(problem: duckdb.Error, limits: Limits) -> str:
 
 
 class MemoryLimit:
-    """The memory limit of a connection. A limit that the caller gave (`is_from_caller`) applies to
-    the whole process, so DuckDB gets what the rest of the process leaves of it.
+    """The memory limit of a run, and how much of it DuckDB may use at present. A limit that the
+    caller gave (`is_from_caller`) applies to the whole process, so DuckDB gets what the rest of the
+    process leaves of it.
 
     The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only
     its own memory. So DuckDB's limit is set again before each step.

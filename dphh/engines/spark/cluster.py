@@ -29,7 +29,7 @@ from dphh.wording.warned import warn
 #: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes
 #: and blocks, and Java then collects garbage over and over.
 _JAVA_MEMORY = "2g"
-#: Options that the caller has set come after these and take precedence.
+#: Java's options, before those that the caller has set, which take precedence.
 _JAVA_OPTIONS = (
     # Java's default garbage collector searches its whole memory for each array of megabytes, such
     # as a block of users. Half of the memory is for new objects, most of which are soon garbage.
@@ -43,7 +43,7 @@ _JAVA_OPTIONS = (
     # With less room for Spark's classes, Java would collect garbage several times as it loads them.
     "-XX:MetaspaceSize=256m",
     "-XX:+IgnoreUnrecognizedVMOptions",
-    # Spark logs before its log level can be set.
+    # This file turns logging off. Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 )
 _WORKER_FAULT_PATTERN = re.compile(
@@ -98,8 +98,8 @@ def _forget_ended_java() -> None:
 
 
 def _checked_running_session(spark: SparkSession, limits: Limits) -> SparkSession:
-    """The session, if it has Java and no limit of threads is asked for: a running Spark has its
-    own. Warns if it writes an event log."""
+    """The session of a running Spark, if it has Java, and no limit of threads is asked for. Warns
+    if it writes an event log."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UsageError(
             "engine: found a Spark Connect session, but a run needs a session with Java beside it, "

@@ -135,8 +135,8 @@ def _opened_by_spark(
 
 
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
-    """The rows of files. On this machine each file is given to Spark by its name, with wildcards
-    escaped; paths elsewhere are given as they are."""
+    """The rows of the corpus's files. On this machine each file is given to Spark by its name, with
+    wildcards escaped; paths elsewhere are given as they are."""
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
     _refuse_files_skipped_by_spark(names)
@@ -236,7 +236,7 @@ def is_text(kind: DataType) -> bool:
 
 
 def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
-    """SQL for the group of a row, as the text by which groups are declared."""
+    """SQL for the group of a row: the column `by` as text."""
     if by is None:
         return "CAST(NULL AS STRING)"
     kind = types[by]

@@ -70,7 +70,7 @@ class RunFolder:
         owner_only = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
         files, path = self._file_system_and_path(self.path)
         files.mkdirs(path, owner_only)
-        files.setPermission(path, owner_only)  # the umask may have removed a bit
+        files.setPermission(path, owner_only)  # mkdirs obeys the umask, which may remove a bit
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         path, options = f"{self.path}/{name}", _WRITE_OPTIONS

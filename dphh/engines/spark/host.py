@@ -51,8 +51,8 @@ _SESSION_SETTINGS = {
     # that none may be broadcast but the public ones, for which `put` asks.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
-    # Spark would hash every shuffled row, private ones too, and give the sums to the driver, to see
-    # whether a task that runs again makes other rows. Here nothing that draws is ever shuffled.
+    # Spark would give the driver checksums of all shuffled rows, private ones too, to see whether a
+    # task that runs again makes other rows. Here nothing that draws is ever shuffled.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
@@ -104,7 +104,7 @@ class SparkHost(Host):
             self.spark.conf.set(partitions, str(self._context.defaultParallelism))
 
     def close(self) -> None:
-        # The folder holds private rows: it goes whether or not Spark still answers.
+        # The folder holds private rows: it is removed whether or not Spark still answers.
         with ExitStack() as at_last:
             at_last.push(self._ignore_ended_java)
             if self._started:
@@ -199,7 +199,7 @@ class SparkHost(Host):
         return self.spark.sql(select, args=named)
 
     def _describe_job(self, step: str) -> None:
-        # Spark would describe the job by this program's path and line.
+        # By default Spark would describe the job by this program's path and line.
         self._context.setJobDescription(f"dphh: {step}")
 
     def write(self, table: str, rows: DataFrame) -> None:

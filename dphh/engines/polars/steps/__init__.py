@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-#: Between the parts of a name or of a sequence's spelling.
+#: Stands between the parts of a name, and between tokens in the spelling of a sequence.
 SEPARATOR = "\x1f"
 #: The tables that a step makes, by their names.
 Tables = dict[str, pl.DataFrame | pl.LazyFrame]

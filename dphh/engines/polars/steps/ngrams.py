@@ -88,7 +88,7 @@ def grams_level(
     purpose: str,
     **_: Any,
 ) -> Tables:
-    """A level above the first: the same set union, over the valid grams that users hold."""
+    """A level of DPNE above the first: the set union of `words_level`, over held valid grams."""
     users = host.table("positions")
     sums = histogram(
         host, users, "contributions_of_grams", *POSITIONS_COLUMNS, max_items, grid_bits, salt
