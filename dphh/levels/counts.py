@@ -136,7 +136,7 @@ class FoundCounts:
 
     @property
     def noisiest_level(self) -> CountsLevel:
-        """The level with 2 K keys. No other number of keys has more noise."""
+        """The level with the most noise of all numbers of keys: that with 2 K keys."""
         return self.level(2 * self.max_items)
 
     def to_json(self) -> dict[str, Any]:

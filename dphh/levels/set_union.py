@@ -31,7 +31,7 @@ class SetUnionLevel(LevelOnGrid):
 
     @property
     def threshold(self) -> float:
-        """The threshold in users: without noise, so many who hold only this item reach it."""
+        """The threshold in users: this many who hold only one item reach it without noise."""
         return self._grid_to_users(self.threshold_grid)
 
     @property

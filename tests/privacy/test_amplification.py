@@ -101,7 +101,7 @@ def pair_delta(blanket: Blanket, reports: int, epsilon: float) -> float:
     n, share, tell = reports - 1, blanket.share, blanket.tell
     p: dict[tuple[int, int, int], float] = defaultdict(float)
     q: dict[tuple[int, int, int], float] = defaultdict(float)
-    own, other, idle = blanket.own, blanket.other, blanket.idle
+    own, other, idle = blanket.own_chance, blanket.other_chance, blanket.idle_chance
     for m in range(n + 1):
         for c in range(m + 1):
             for i in range(c + 1):
@@ -172,6 +172,6 @@ def test_what_is_positive_alone_is_not_lost_where_its_edge_is_rounded(local):
     """One report, nobody else: the own value without the other one, or the reverse."""
     blanket = blanket_of_subsets(subset_selection(183, local))
     for less in (0.1, 0.01, 1.25e-3, 1e-4):
-        truth = blanket.own * -expm1(-less)
+        truth = blanket.own_chance * -expm1(-less)
         assert central_delta(blanket, 1, blanket.epsilon - less, 1e-12) >= truth * (1 - 1e-9)
     assert central_epsilon(blanket, 1, 1e-6) >= blanket.epsilon - 1.01e-6

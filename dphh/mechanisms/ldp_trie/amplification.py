@@ -68,13 +68,13 @@ class Blanket:
     epsilon: float  #: the local epsilon: ln(own / other)
     share: float
     tell: float
-    own: float
-    idle: float
+    own_chance: float
+    idle_chance: float
 
     @property
-    def other(self) -> float:
+    def other_chance(self) -> float:
         """The probability that the report for one value is drawn from the other value's Q."""
-        return self.own * math.exp(-self.epsilon)
+        return self.own_chance * math.exp(-self.epsilon)
 
 
 def blanket_of_any_randomiser(epsilon: float) -> Blanket:
@@ -159,7 +159,7 @@ def divergence_of_counts(
     consists of binomial tails.
     """
     ratio, rises = math.exp(epsilon), math.expm1(epsilon)
-    own, other, idle = blanket.own, blanket.other, blanket.idle
+    own, other, idle = blanket.own_chance, blanket.other_chance, blanket.idle_chance
     with np.errstate(over="ignore"):
         held = idle * rises * total_chances / np.maximum(2 * one_less_chances, _TINY)
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
