@@ -68,7 +68,7 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     low, high = alone - 1, alone + 1
     while _approximate_cost(noise.sigma, unit, max_items, high) > delta:
         low, high = high, high + max(1, (high - unit) // 8)
-    # By floats, the threshold `high` costs at most delta; `low` costs more, or is below `alone`.
+    # In floats, the threshold `high` costs at most delta; `low` costs more, or is below `alone`.
     while high - low > 1:
         middle = (low + high) // 2
         if _approximate_cost(noise.sigma, unit, max_items, middle) > delta:

@@ -33,10 +33,10 @@ LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in 
 BIN_STARTS_IN_SIGMAS = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
-def norm_on_grid(sigma: float, sigma_grid: int) -> int:
-    """A user's L2 norm in grid units, such that noise of sigma_grid units is noise of `sigma` users
+def norm_on_grid(sigma_in_users: float, sigma_grid: int) -> int:
+    """A user's L2 norm in grid units, such that noise of sigma_grid units is noise of so many users
     or a little more."""
-    return int(sigma_grid / sigma * (1 - 2**-40))
+    return int(sigma_grid / sigma_in_users * (1 - 2**-40))
 
 
 def round_1_weight(unit: int, grams_held: int) -> int:

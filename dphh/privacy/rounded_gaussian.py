@@ -97,8 +97,8 @@ class RoundedGaussian:
     densities: tuple[int, ...] = field(repr=False)
     beyond: tuple[int, ...] = field(repr=False)
     distance: float
-    #: By stretch, once it is needed: P(N >= c) for its centre c, and the terms of the series G, the
-    #: last one first.
+    #: For each stretch that was needed so far: P(N >= c) for its centre c, and the terms of the
+    #: series G, the last one first.
     _series: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
