@@ -3,7 +3,7 @@
 Method "auto". A first round has very little of the budget, and releases nothing: whether at least
 LEAST_ITEMS_FOR_ROUNDS items reach its threshold decides what follows. If they do, users share
 popular items, and rounds whose weights follow earlier ones find the most (method "adaptive"). If
-not, one round finds the most, because new items and others' are priced jointly in it (method
+not, one round finds the most, because it prices new items and other items jointly (method
 "gaussian"). Both are calibrated so that the mean, over what the first round may show, of the larger
 cost is at most delta (`dphh.privacy.events.ChosenUnionEvent`; the proof: docs/items.md).
 """
@@ -71,10 +71,10 @@ def price_one_round(
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
     shared_out = (
-        ("the noise, of users without new items", for_curve * delta - spare),
+        ("the noise, where a user has no new item", for_curve * delta - spare),
         (
-            "new items over the threshold, of users with new items alone (the larger of these two "
-            "amounts counts)",
+            "new items over the threshold, where a user has no other item (the larger of these "
+            "two amounts counts)",
             for_new * delta,
         ),
         (NOISE_TABLE_NOTE, spare),
@@ -159,11 +159,11 @@ def price_choice(
     new = DeltaEvent(threshold_delta(first), "new items over the first round's threshold")
     shared_out = (
         (
-            "the noise, if one round follows, of users without new items",
+            "the noise, if one round follows and a user has no new item",
             for_curve * most / DELTA_PARTS * delta,
         ),
         (
-            "new items over the threshold, if one round follows, of users with new items alone",
+            "new items over the threshold, if one round follows and a user has no other item",
             event.delta,
         ),
         ("the noise, if several rounds follow", event.rounds_delta),

@@ -86,16 +86,16 @@ def price_set_union(
 THEOREMS = {
     "auto": (
         "a first round of the weighted Gaussian policy of DPSU (Gopi et al. 2020) chooses between "
-        "one round, new items and others' priced jointly, and rounds whose weights follow earlier "
-        "ones (after DP-SIPS: Swanberg, Desfontaines & Haney 2023): the mean, over what the first "
-        "round may show, of the larger cost (proof: docs/items.md), with the exact Gaussian curve "
-        "(Balle & Wang 2018); both directions"
+        "one round, which prices new items and other items jointly, and rounds whose weights "
+        "follow earlier ones (after DP-SIPS: Swanberg, Desfontaines & Haney 2023); the cost is the "
+        "mean, over what the first round may show, of the larger of both ways' costs (proof: "
+        "docs/items.md), with the exact Gaussian curve (Balle & Wang 2018); both directions"
     ),
     "gaussian": (
-        "weighted Gaussian policy of DPSU (Gopi et al. 2020), new items and others' priced jointly "
-        "(after Wilkins, Kifer, Zhang & Karrer 2024; proof for weights: docs/items.md), with the "
-        "exact Gaussian curve (Balle & Wang 2018) and integer thresholds from the rounded "
-        "Gaussian's own tail; both directions"
+        "weighted Gaussian policy of DPSU (Gopi et al. 2020), with new items and other items "
+        "priced jointly (after Wilkins, Kifer, Zhang & Karrer 2024; proof for weights: "
+        "docs/items.md), with the exact Gaussian curve (Balle & Wang 2018) and integer thresholds "
+        "from the rounded Gaussian's own tail; both directions"
     ),
     "sips": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
