@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,53 +22,44 @@ from dphh.udfs.draws.randomness import ONE_SEQUENCE
 TokenPath = tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Trie:
-    """The nodes of the deepest released level, which are public; before level 1 only the root."""
-
-    #: The path to each node; a node's number is its place here.
-    paths: tuple[TokenPath, ...] = ((),)
-
-    def grown_paths(self, grown: Any) -> list[TokenPath]:
-        """The path to each prefix that a level added; the end of a sequence adds no token."""
-        columns = (grown.column(name).to_pylist() for name in ("node", "token"))
-        return [
-            self.paths[node] + (() if token is None else (token,))
-            for node, token in zip(*columns, strict=True)
-        ]
-
-    def node_table(self) -> Any:
-        """An Arrow table (node, tokens)."""
-        numbers = np.arange(len(self.paths), dtype=np.int64)
-        return pa.table({"node": numbers, "tokens": pa.array(self.paths, pa.list_(pa.string()))})
-
-
 def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
     if isinstance(levels[0], SampledUsersLevel):
         keep_one_sequence_a_user(host, price["choice"], levels[0].users)
     else:
         place_walkers(host, price["choice"])
-    trie = Trie()
+    # The deepest released nodes, first the root; a node's number is its place here. All are public.
+    nodes: list[TokenPath] = [()]
     for level in levels:
-        if not trie.paths:  # the trie has stopped growing, so no user is asked
+        if not nodes:  # the trie has stopped growing, so no user is asked
             yield LevelDone(level, TRIE_SCHEMA.empty_table())
             continue
         purpose = f"trie/level {level.level}"
         if isinstance(level, SampledUsersLevel):
-            grown = once(purpose, partial(grow_by_sampled_users, host, level, trie, purpose))
+            grown = once(purpose, partial(grow_by_sampled_users, host, level, nodes, purpose))
         else:
             grown = once(purpose, partial(grow_by_coins, host, level, purpose))
         # grown (node, token, ended)
         ended = as_array(grown.column("ended"), pa.bool_())
-        yield LevelDone(level, _released_rows(level.level, trie.grown_paths(grown), ended, joiner))
+        yield LevelDone(
+            level, _released_rows(level.level, grown_paths(grown, nodes), ended, joiner)
+        )
         # The prefixes that can grow further: next_nodes (node, token, next_node).
         next_nodes = grown.filter(pc.invert(ended)).drop_columns(["ended"])
         numbers = np.arange(len(next_nodes), dtype=np.int64)
         next_nodes = next_nodes.append_column("next_node", pa.array(numbers))
-        trie = Trie(tuple(trie.grown_paths(next_nodes)))
+        nodes = grown_paths(next_nodes, nodes)
         if isinstance(level, VoteLevel) and level is not levels[-1]:
             walk_on(host, level, next_nodes)
+
+
+def grown_paths(grown: Any, nodes: Sequence[TokenPath]) -> list[TokenPath]:
+    """The path to each prefix that a level added; the end of a sequence adds no token."""
+    columns = (grown.column(name).to_pylist() for name in ("node", "token"))
+    return [
+        nodes[node] + (() if token is None else (token,))
+        for node, token in zip(*columns, strict=True)
+    ]
 
 
 def place_walkers(host: Host, choice: SequenceChoice) -> None:
@@ -120,9 +110,13 @@ def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     return _prefixes_with_theta_votes(host, level)
 
 
-def grow_by_sampled_users(host: Host, level: SampledUsersLevel, trie: Trie, purpose: str) -> Any:
+def grow_by_sampled_users(
+    host: Host, level: SampledUsersLevel, nodes: Sequence[TokenPath], purpose: str
+) -> Any:
     """A fixed number of users vote, drawn from all. Returns what `grow_by_coins` returns."""
-    host.put("trie", trie.node_table())
+    numbers = np.arange(len(nodes), dtype=np.int64)
+    paths = pa.array(nodes, pa.list_(pa.string()))
+    host.put("trie", pa.table({"node": numbers, "tokens": paths}))
     # trie (node, tokens)
     host.run(
         "trie_batch_level",
