@@ -38,14 +38,12 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom
 
+from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.search import sign_change
 from dphh.privacy.subset_selection import SubsetSelection
-
-FloatArray = NDArray[np.float64]
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 LEFT_OUT_PART = 1e-6

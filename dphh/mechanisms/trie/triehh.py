@@ -109,9 +109,10 @@ def choose_batch_for_theta(users: int, epsilon: float, levels: int, theta: int) 
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
-            f"users: no batch of sqrt(n) = {math.isqrt(users - 1) + 1:,} users or more keeps "
-            f"epsilon {epsilon!r} over {levels} levels with theta {theta} and {users:,} users "
-            f"(found {batch:,}); give a larger epsilon, fewer levels, or about {needed:,} users."
+            f"users: found {users:,}; the theorem needs a batch of {math.isqrt(users - 1) + 1:,} or "
+            f"more, the root of that, and epsilon {epsilon!r} over {levels} levels with theta "
+            f"{theta} allows {batch:,}; give a larger epsilon, fewer levels, or about {needed:,} "
+            "users"
         )
     return checked_batch(users, theta, batch, levels)
 
