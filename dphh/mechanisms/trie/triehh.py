@@ -109,8 +109,8 @@ def choose_batch_for_theta(users: int, epsilon: float, levels: int, theta: int) 
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
-            f"users: found {users:,}; the theorem needs a batch of {math.isqrt(users - 1) + 1:,} or "
-            f"more, the root of that, and epsilon {epsilon!r} over {levels} levels with theta "
+            f"users: found {users:,}; the theorem needs a batch of {math.isqrt(users - 1) + 1:,} "
+            f"or more, the root of that, and epsilon {epsilon!r} over {levels} levels with theta "
             f"{theta} allows {batch:,}; give a larger epsilon, fewer levels, or about {needed:,} "
             "users"
         )
