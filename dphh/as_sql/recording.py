@@ -105,7 +105,7 @@ class RecordingHost(Host):
         bins = np.full(len(group), len(BIN_STARTS_IN_SIGMAS) // 2 if self.thresholds > 1 else 0)
         return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
 
-    forecast_signs = forecast_rows
+    forecast_nonpositive_counts = forecast_rows
 
     def list_sizes(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 -- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
 -- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
--- that a user holds; absent_signs (class, bin, grams, nonpositive), of those that no user holds.
+-- that a user holds; absent_counts (class, bin, grams, nonpositive), of those that no user holds.
 CREATE TEMP TABLE round_2 AS
 WITH
 
@@ -34,7 +34,7 @@ sums AS (
 SELECT key, class, bin, first, weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
 FROM sums;
 
-CREATE TEMP TABLE absent_signs AS
+CREATE TEMP TABLE absent_counts AS
 SELECT
     class,
     bin,

@@ -1,5 +1,5 @@
 -- Level 1 with a list of words: the key of each word. It is brought to users, and
--- positions_of_listed.sql reads it as $keys.
+-- positions_with_list.sql reads it as $keys.
 -- In: listed (word, key), public; unlisted_words (word, key), private. Returns (key, value).
 SELECT word AS key, key AS value
 FROM listed

@@ -171,7 +171,7 @@ class Plain:
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
         self.run("forecast_round_1", threshold=threshold, noise=False, **first)
         self.run("forecast_round_2", norm=given.second_unit, **drawn)
-        signs = self.con.execute(query("plain/forecast_signs")).fetchall()
+        signs = self.con.execute(query("plain/forecast_nonpositive_counts")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
         held = self.con.execute(
             "SELECT gram, class, bin, first, second FROM round_2 WHERE is_held"

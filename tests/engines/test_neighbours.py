@@ -213,7 +213,7 @@ def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
     run = kind.run
 
     def listen(self: Any, step: str, **parameters: Any) -> None:
-        if step == "ldp_messages":
+        if step == "ldp_reports":
             heard.append(Counter(value for (value,) in rows_of(self, "chosen", "value")))
         run(self, step, **parameters)
 

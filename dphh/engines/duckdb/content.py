@@ -160,7 +160,7 @@ def tokens_sql(content: Content, column_type: str) -> str:
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned_tokens_sql(tokens, content)
-    text = _text_sql(content, column_type)
+    text = _text_to_split_sql(content, column_type)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
@@ -176,8 +176,8 @@ def tokens_sql(content: Content, column_type: str) -> str:
     return _cleaned_tokens_sql(tokens, content, text)
 
 
-def _text_sql(content: Content, column_type: str) -> str:
-    """SQL for the content column as one text. A column that has no texts is refused."""
+def _text_to_split_sql(content: Content, column_type: str) -> str:
+    """SQL for the text of which tokens are made. A column that has no texts is refused."""
     column = identifier(content.column)
     if column_type == "VARCHAR":
         return column

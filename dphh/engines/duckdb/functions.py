@@ -14,7 +14,7 @@ from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Funct
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordsWithIds
 
-_TYPE_NAMES = {
+_DUCKDB_TYPES = {
     pa.int64(): "BIGINT",
     pa.int32(): "INTEGER",
     pa.string(): "VARCHAR",
@@ -71,7 +71,7 @@ def duckdb_type(kind: ArgumentKind) -> str:
         return f"{duckdb_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return f"STRUCT({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in kind)})"
-    return _TYPE_NAMES[kind]
+    return _DUCKDB_TYPES[kind]
 
 
 def _applied_to_columns(

@@ -49,10 +49,10 @@ _METADATA_FILES = ("_metadata", "_common_metadata")
 #: Types, besides text, that a column of groups may have: a value has the same text on every engine.
 GROUP_TYPES = (IntegralType, BooleanType, DateType, NullType)
 #: A function that takes what is to be called when the run ends.
-WhenClosed = Callable[[Callable[[], object]], None]
+UndoAtClose = Callable[[Callable[[], object]], None]
 
 
-def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> OpenedCorpus:
+def open_corpus(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose) -> OpenedCorpus:
     """Check the names and types of the columns. Reads no row. DuckDB makes the tokens on the
     executors, so that all engines read content alike."""
     if corpus.content.where is not None:
@@ -61,9 +61,9 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load_rows, any_without_user, content_type = _opened_by_spark(spark, corpus, when_closed)
+        load_rows, any_without_user, content_type = _opened_by_spark(spark, corpus, undo_at_close)
     else:
-        load_rows, any_without_user, content_type = _opened_by_duckdb(spark, corpus, when_closed)
+        load_rows, any_without_user, content_type = _opened_by_duckdb(spark, corpus, undo_at_close)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
@@ -81,12 +81,12 @@ def open_corpus(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
 
 
 def _opened_by_duckdb(
-    spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
+    spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
 ) -> tuple[Loader, Callable[[], bool], str]:
     """For DuckDB's tables and tables in memory: functions that load the rows and that say whether
     there are rows without a user, and the type of the content in DuckDB."""
     rows = Rows(corpus, Limits())
-    when_closed(rows.close)
+    undo_at_close(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
 
     def load_rows() -> None:
@@ -100,12 +100,12 @@ def _opened_by_duckdb(
 
 
 def _opened_by_spark(
-    spark: SparkSession, corpus: Corpus, when_closed: WhenClosed
+    spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
 ) -> tuple[Loader, Callable[[], bool], str]:
     """For files and Spark frames: functions that load the rows and that say whether there are rows
     without a user, and the type of the content in DuckDB. Here only names and types are read."""
     is_path = corpus.kind == "path"
-    found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, when_closed)
+    found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, undo_at_close)
     found.createOrReplaceTempView(SOURCE_VIEW_NAME)
     types = {field.name: field.dataType for field in found.schema.fields}
     refuse_missing_columns(corpus, types)
@@ -193,7 +193,7 @@ def _folder_above_partitions(files: Iterable[str]) -> str:
     return commonpath(folders)
 
 
-def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) -> DataFrame:
+def _frame_rows(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose) -> DataFrame:
     """A frame of the caller's session, which reaches the run's session as a global view."""
     frame = corpus.source
     for option, column in corpus.columns.items():
@@ -206,7 +206,7 @@ def _frame_rows(spark: SparkSession, corpus: Corpus, when_closed: WhenClosed) ->
     view = f"dphh_{uuid.uuid4().hex}"
     wanted = dict.fromkeys(corpus.columns.values())
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
-    when_closed(lambda: spark.catalog.dropGlobalTempView(view))
+    undo_at_close(lambda: spark.catalog.dropGlobalTempView(view))
     return spark.table(f"global_temp.{view}")
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from dphh.sql import query, query_paths
 
 #: Patterns of DuckDB's SQL and what replaces them in Spark's SQL, one after the other.
-DIFFERENCES = tuple(
+SQL_DIFFERENCES = tuple(
     (re.compile(duckdb), spark)
     for duckdb, spark in (
         (r"\bunnest\(", "explode("),
@@ -60,6 +60,6 @@ def spark_sql(step: str) -> str:
     """The text of a step in Spark's SQL."""
     text = query(step, "spark")
     if not query_paths(step, "spark")[0].startswith("spark/"):
-        for duckdb, spark in DIFFERENCES:
+        for duckdb, spark in SQL_DIFFERENCES:
             text = duckdb.sub(spark, text)
     return _PARAMETER_PATTERN.sub(r":\1", text).rstrip().removesuffix(";")

@@ -90,7 +90,7 @@ class SparkHost(Host):
             self._folder = RunFolder(self.spark)
             for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
-            self._opened = open_corpus(self.spark, corpus, self.when_closed)
+            self._opened = open_corpus(self.spark, corpus, self.undo_at_close)
         except BaseException:
             self.close()
             raise
@@ -131,7 +131,7 @@ class SparkHost(Host):
             )
         return True
 
-    def when_closed(self, undo: Any) -> None:
+    def undo_at_close(self, undo: Any) -> None:
         self._closing_actions.append(undo)
 
     def has_rows_without_user(self) -> bool:
@@ -179,7 +179,7 @@ class SparkHost(Host):
             elif isinstance(value, Lookup):
                 arguments[name] = len(objects)
                 objects.append(Broadcast(self.spark, name, value.value))
-                self.when_closed(objects[-1].destroy)
+                self.undo_at_close(objects[-1].destroy)
             elif isinstance(value, int) and value >= 1 << 63:
                 arguments[name] = Decimal(value)
         for name in dict.fromkeys(functions_called_in(spark_sql(step))):

@@ -141,7 +141,7 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
     )
     # choice_draws (seat, value, rank, draw); chosen (seat, report, value)
     host.run(
-        "ldp_messages",
+        "ldp_reports",
         **seats,
         contributions=level.contributions,
         domain=level.domain,

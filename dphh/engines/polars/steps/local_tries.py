@@ -118,7 +118,7 @@ def _next_prefixes(
 
 
 @step
-def ldp_messages(
+def ldp_reports(
     host: PolarsHost,
     *,
     seats_before: int,

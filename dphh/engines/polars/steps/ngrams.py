@@ -66,7 +66,7 @@ def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
 
 
 @step
-def positions_of_listed(
+def positions_with_list(
     host: PolarsHost, *, keys: Any, first_unlisted_key: int, max_items: int, salt: int
 ) -> Tables:
     """Level 1 with a list: at each position the key of the word there if the user counts for it, in
@@ -243,17 +243,17 @@ def forecast_round_2(
     nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
     return {
         "round_2": noised.rename({"noisy": "second"}),
-        "absent_signs": absent.with_columns(nonpositive=nonpositive),
+        "absent_counts": absent.with_columns(nonpositive=nonpositive),
     }
 
 
 @step
-def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
+def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
     """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
     of 0 or less."""
     in_classes = host.table("round_2").filter(pl.col("class") >= 0)
     held = in_classes.filter(pl.col("second") <= 0).group_by(ROW_COLUMNS)
-    absent = host.table("absent_signs").select(*ROW_COLUMNS, "nonpositive")
+    absent = host.table("absent_counts").select(*ROW_COLUMNS, "nonpositive")
     parts = pl.concat([held.agg(nonpositive=pl.len().cast(pl.Int64)), absent])
     return parts.group_by(ROW_COLUMNS).agg(pl.col("nonpositive").sum())
 
@@ -262,7 +262,7 @@ def forecast_signs(host: PolarsHost) -> pl.LazyFrame:
 def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, **_: Any) -> Tables:
     """(class, position, key, bin, first, second): absent grams whose noise alone reaches the
     threshold of their row."""
-    rows = host.table("absent_signs").join(host.table("thresholds"), on=ROW_COLUMNS)
+    rows = host.table("absent_counts").join(host.table("thresholds"), on=ROW_COLUMNS)
     of_classes = rows.group_by("class", maintain_order=True).agg(
         rows=pl.struct("bin", "grams", "nonpositive", "threshold")
     )

@@ -142,7 +142,7 @@ def draw_words_with_prior(
     host.bring("keys", "keys_by_list", to="users")
     # brought to users: each word's key
     salt = drawn_salt(host, purpose)
-    host.run("positions_of_listed", first_unlisted_key=listed, max_items=max_items, salt=salt)
+    host.run("positions_with_list", first_unlisted_key=listed, max_items=max_items, salt=salt)
     # positions (user_hashes, lengths, keys)
     released = _drawn_in_two_rounds(host, level_to_run, purpose)
     host.drop("positions", "listed")

@@ -30,7 +30,7 @@ UNLISTED_WORDS_SCHEMA = pa.schema([("word", pa.string()), ("key", pa.int64())])
 #: The tables of a level, which are dropped after it.
 LEVEL_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "list_sizes", "noised",
-    "round_1", "absent", "planned", "round_2", "absent_signs", "thresholds", "lifted",
+    "round_1", "absent", "planned", "round_2", "absent_counts", "thresholds", "lifted",
     "unlisted_words",
 )  # fmt: skip
 
@@ -78,8 +78,8 @@ class TwoRounds:
         self.host.bring("g", "forecast_weights", to="positions")
         # brought to users: the weight of each gram's row
         self.host.run("forecast_round_2", norm=norm, **self._noise_parameters())
-        # round_2 (key, class, bin, first, second); absent_signs (class, bin, grams, nonpositive)
-        return self._by_class_and_bin(self.host.take("forecast_signs"), "nonpositive")
+        # round_2 (key, class, bin, first, second); absent_counts (class, bin, grams, nonpositive)
+        return self._by_class_and_bin(self.host.take("forecast_nonpositive_counts"), "nonpositive")
 
     def passing_grams(self, thresholds: Integers) -> PassedGrams:
         rule = self.valid.rule_for_unlisted
