@@ -54,6 +54,7 @@ class ForecastLevel(Level):
     """
 
     kind: ClassVar[str] = "forecast"
+    pruning: ClassVar[Pruning] = "both"
     shown = ("pruning",)
 
     level: int
@@ -69,10 +70,6 @@ class ForecastLevel(Level):
     #: The sigmas of the two rounds, in users. None in a plan.
     first_sigma: float | None = None
     second_sigma: float | None = None
-
-    @property
-    def pruning(self) -> Pruning:
-        return "both"
 
     def in_words(self) -> tuple[str, ...]:
         return (
