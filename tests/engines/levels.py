@@ -15,7 +15,7 @@ from dphh.engines import open_host
 from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.mechanisms.set_union.adaptive import SipsRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import ReadWords
 
@@ -102,7 +102,7 @@ def in_adaptive_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
-    rounds = AdaptiveRounds(tuple(levels))
+    rounds = SipsRounds(tuple(levels))
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, rounds, "items")

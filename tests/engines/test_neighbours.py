@@ -36,7 +36,7 @@ from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, se
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import draw_dpne_level
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.mechanisms.set_union.adaptive import SipsRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
 from dphh.mechanisms.trie.levels import grow_by_coins, place_walkers, walk_on
@@ -257,7 +257,7 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
         assert said.total() <= 2
 
 
-class AllRounds(AdaptiveRounds):
+class AllRounds(SipsRounds):
     """All of the planned rounds, whatever they release."""
 
     def remaining_rounds(

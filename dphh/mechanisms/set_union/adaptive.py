@@ -27,8 +27,8 @@ ROUNDS_SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy"
 
 
 @dataclass(frozen=True)
-class AdaptiveRounds:
-    """The rounds of method "adaptive"."""
+class SipsRounds:
+    """The rounds of DP-SIPS, which methods "sips" and "adaptive" run."""
 
     levels: tuple[SetUnionLevel, ...]
 

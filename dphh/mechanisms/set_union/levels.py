@@ -14,8 +14,7 @@ import pyarrow as pa
 from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_words
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound, reweighing_of_round
-from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
+from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds, reweighing_of_round
 from dphh.price import Price
 from dphh.privacy.reweighing import round_precision
 from dphh.udfs.kernel.reading import ReadWords
@@ -57,23 +56,22 @@ def _run_with_choice(
 
 
 def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
-    adaptive = AdaptiveRounds(tuple(levels))
-    return adaptive.rounds_of_table(once("items", partial(draw_rounds, host, adaptive, "items")))
+    rounds = SipsRounds(tuple(levels))
+    return rounds.rounds_of_table(once("items", partial(draw_rounds, host, rounds, "items")))
 
 
 def _run_separately(
     levels: list[SetUnionLevel], host: Host, once: DrawOnce
 ) -> Iterator[DrawnRound]:
     """Run each round as a separate draw, without the words that earlier rounds released."""
-    released = pa.array([], pa.string())
-    while levels:
-        level, *levels = levels
+    rounds, released = SipsRounds(tuple(levels)), pa.array([], pa.string())
+    ran: list[DrawnRound] = []
+    while (level := rounds.next_round(ran)) is not None:
         purpose = f"items/round {level.round}"
         passed = once(purpose, partial(draw_words, host, level, purpose, released))
+        ran.append((level, passed))
         yield level, passed
         released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        if level.round == 1 and levels and passed.num_rows < SIPS_MIN_FINDS_OF_ROUND_1:
-            levels = [merged_round(levels)]
 
 
 def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
@@ -90,7 +88,7 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
     return passed
 
 
-def draw_rounds(host: Host, rounds: AdaptiveRounds, purpose: str) -> Any:
+def draw_rounds(host: Host, rounds: SipsRounds, purpose: str) -> Any:
     """Draw rounds that depend on one another, as one draw. Returns their `table_of_rounds`.
 
     From the second round on, a user's weight on an item depends on the noised weights of earlier

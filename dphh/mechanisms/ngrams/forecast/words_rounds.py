@@ -16,12 +16,12 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round
 from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, DrawnRound
+from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds
 from dphh.price import Price
 
 
 @dataclass(frozen=True)
-class WordsRounds(AdaptiveRounds):
+class WordsRounds(SipsRounds):
     """The rounds of level 1 without a prior: each depends on the earlier ones."""
 
     #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
