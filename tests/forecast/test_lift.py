@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import climb_start
+from dphh.mechanisms.ngrams.forecast.climb import state_after_words
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -96,7 +96,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     )  # fmt: skip
     engine = Foretold(way)
     words = first_ladder(masses, "both")
-    climb_start(words, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
+    state_after_words(words, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

@@ -17,7 +17,7 @@ from dphh.engines.host import Limits
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.climb import climb_start
+from dphh.mechanisms.ngrams.forecast.climb import state_after_words
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_levels
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -82,7 +82,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     left = 1 - used / levels
-    climb = climb_start(
+    climb = state_after_words(
         first_ladder(masses, "both"), masses, left, levels, budget.sigma, spurious, grid
     )
     host = OfChance(times)

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast.climb import (
-    Climb,
     FirstRound,
+    LadderState,
     LevelToRun,
     PassedGrams,
-    climb_start,
+    state_after_words,
 )
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
@@ -71,9 +71,11 @@ class Told:
 KEYS = np.array([0 << GRAM_NUMBER_BITS | 1, 1 << GRAM_NUMBER_BITS | 0, 1 << GRAM_NUMBER_BITS | 2])
 
 
-def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
+def start(
+    levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1
+) -> LadderState:
     words = first_ladder(MASSES, "both")
-    return climb_start(words, MASSES, left, levels, 1 / mu, spurious, SIGMA)
+    return state_after_words(words, MASSES, left, levels, 1 / mu, spurious, SIGMA)
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])

@@ -273,7 +273,7 @@ class ForecastRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class Climb:
+class LadderState:
     """The state of a run between levels: everything that determines the next level."""
 
     ladder: Ladder
@@ -301,7 +301,7 @@ class Climb:
             sigma_grid=self.sigma_grid,
         )
 
-    def after_level(self, released: ForecastRelease) -> Climb:
+    def after_level(self, released: ForecastRelease) -> LadderState:
         return replace(
             self,
             ladder=self.ladder.with_next(released.keys),
@@ -311,18 +311,18 @@ class Climb:
         )
 
 
-def climb_start(
+def state_after_words(
     ladder: Ladder,
     masses: Floats,
-    left: float,
+    share_left: float,
     levels: int,
     total_sigma: float,
     spurious: float,
     sigma_grid: int,
-) -> Climb:
+) -> LadderState:
     """The state after level 1. `masses`: of the released words, in the order of their numbers."""
-    of_all = np.array([masses.sum()])
-    return Climb(ladder, masses, of_all, left, levels, total_sigma, spurious, sigma_grid)
+    total = np.array([masses.sum()])
+    return LadderState(ladder, masses, total, share_left, levels, total_sigma, spurious, sigma_grid)
 
 
 def _thresholds_for_tails(tails: Floats, noise_bins: Bins) -> Integers:

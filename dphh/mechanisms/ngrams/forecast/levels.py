@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, climb_start
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, state_after_words
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     WordsLevelToRun,
     WordsRelease,
@@ -58,7 +58,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     above = [x for x in price.levels if isinstance(x, ForecastLevel)]
     if not above:
         return
-    climb = climb_start(
+    state = state_after_words(
         first_ladder(found.words, "both"),
         found.masses,
         1 - found.even_shares / max_n,
@@ -69,20 +69,20 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     )
     placed = PlacedRungs(host)
     for planned in above:
-        lift = None if price.prior is None else lift_counts(price.prior, climb.ladder)
-        level_to_run = climb.next_level(lift)
+        lift = None if price.prior is None else lift_counts(price.prior, state.ladder)
+        level_to_run = state.next_level(lift)
         # No gram below was released, so none is valid: no text is read.
         if len(level_to_run.valid) == 0:
             yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
-        draw = partial(draw_forecast_level, placed, level_to_run, climb.ladder, purpose)
+        draw = partial(draw_forecast_level, placed, level_to_run, state.ladder, purpose)
         released = ForecastRelease.from_table(once(purpose, draw))
-        climb = climb.after_level(released)
+        state = state.after_level(released)
         first, second = (planned.total_sigma / share**0.5 for share in released.shares)
         valid = len(level_to_run.valid)
         level = replace(planned, valid=valid, first_sigma=first, second_sigma=second)
-        spelling = texts_of_grams(climb.ladder.top, found.words, joiner)
+        spelling = texts_of_grams(state.ladder.top, found.words, joiner)
         yield LevelDone(level, scored_rows(level.level, *spelling, released.masses, 0))
 
 
