@@ -1,8 +1,12 @@
-"""Random words that a test deals, and the functions that draw, in a bare DuckDB."""
+"""Random words that a test deals, and the functions that draw, in a bare DuckDB; and the laws of
+Gaussian noise, by other libraries than the product's arithmetic."""
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from mpmath import mp, mpf
+from numpy.typing import ArrayLike
+from scipy.stats import norm
 
 from dphh.engines.duckdb.functions import register
 from dphh.udfs.draws.randomness import Randomness, RandomWords
@@ -11,6 +15,21 @@ from dphh.udfs.text.vocabulary import Vocabulary
 
 #: How often a sound sampler may fail one statistical test.
 CHANCE = 1e-9
+
+
+def exact_tail(sigma: int, k: int) -> mpf:
+    """P(round(N(0, sigma^2)) >= k), to 700 bits."""
+    with mp.workprec(700):
+        return mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2
+
+
+def curve(epsilon: ArrayLike, mu: float) -> np.ndarray:
+    """The delta of N(0, 1) and N(mu, 1) at epsilon (Balle & Wang 2018)."""
+    epsilon = np.asarray(epsilon, dtype=float)
+    if mu == 0:
+        return np.maximum(0, -np.expm1(epsilon))
+    second = np.exp(epsilon + norm.logsf(epsilon / mu + mu / 2))
+    return norm.sf(epsilon / mu - mu / 2) - second
 
 
 class Scripted:

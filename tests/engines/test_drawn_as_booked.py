@@ -9,18 +9,18 @@ worked out from its texts and from what was released below, in plain Python.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p, sqrt
+from math import log, log1p, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import ndtr
 from scipy.stats import norm
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import PURPOSES_DRAWN_ONCE
+from tests.draws import curve
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
 
@@ -45,11 +45,6 @@ def delta_of(events: Sequence[Any]) -> float:
     return sum(event.delta for event in events if event.kind in ("delta", "set union")) + sum(
         max(event.delta, event.rounds_delta) for event in chosen
     )
-
-
-def curve(epsilon: float, mu: float) -> float:
-    """Delta of a Gaussian mechanism (Balle & Wang 2018)."""
-    return float(ndtr(mu / 2 - epsilon / mu) - exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
 
 
 def new_items(level: dict[str, Any]) -> float:

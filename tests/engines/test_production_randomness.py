@@ -30,7 +30,7 @@ from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.kernel.reading import ReadWords
-from tests.draws import CHANCE
+from tests.draws import CHANCE, exact_tail
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
 from tests.engines.recorded_runs import CASES, corpus_of
@@ -140,8 +140,7 @@ def boundaries(sigma: int) -> list[tuple[int, int]]:
     mp.dps = 100
     cases = []
     for k in [1, 2, 3, sigma // 7, sigma // 2, sigma, 2 * sigma, 3 * sigma]:
-        tail = mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2
-        edge = int(mp.floor(tail * mpf(2) ** 64))  # of 2^63 for either sign
+        edge = int(mp.floor(exact_tail(sigma, k) * mpf(2) ** 64))  # of 2^63 for either sign
         for top, size in ((edge - 1, k), (edge + 1, k - 1)):
             cases += [(2 * top, size), (2 * top + 1, -size)]
     return cases

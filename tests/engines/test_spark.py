@@ -21,9 +21,11 @@ from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
 from dphh.mechanisms.set_union.levels import bounding_parameters
+from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import ReadWords
 from tests.conftest import HERE
+from tests.draws import Scripted
 from tests.engines import spark_process
 from tests.engines.levels import bare_level, histogram, host_on
 
@@ -135,21 +137,10 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
 
 
 def noise_of(folder: Path, attempt: str) -> list[int]:
-    from dphh.udfs.draws.noise import draw_rounded_gaussian
-
-    class Drawn:
-        is_test = False
-
-        def __init__(self, words: Any) -> None:
-            self.drawn = words
-
-        def random_words(self, count: int, purpose: str, keys: Any = None) -> Any:
-            return self.drawn
-
     found: list[int] = []
     for name in folder.glob(f"*-{attempt}.npy"):
-        words = np.load(name)
-        found += draw_rounded_gaussian(Drawn(words), 16, len(words), "noise").tolist()
+        words = np.load(name).tolist()
+        found += draw_rounded_gaussian(Scripted(*words), 16, len(words), "noise").tolist()
     return found
 
 

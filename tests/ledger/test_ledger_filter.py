@@ -14,18 +14,12 @@ from dphh import items, ngrams
 from dphh.ledger.budget import Booking, Cap, Rule, allowed, amounts_of, checked_booking, fits, left
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
+from tests.draws import curve
 from tests.ledger.asked import items_price
 
 CAPS = [(1.0, 1e-6), (4.0, 1e-6), (1.0, 1e-8)]
 NOTHING = DeltaEvent(0.0)
 ANSWERS = np.linspace(-12, 12, 20_001)
-
-
-def curve(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
-    """The delta of N(0, 1) and N(mu, 1) at epsilon."""
-    epsilon = np.asarray(epsilon, dtype=float)
-    second = np.exp(epsilon + norm.logsf(epsilon / mu + mu / 2))
-    return norm.sf(epsilon / mu - mu / 2) - second
 
 
 def response(size: float, epsilon: np.ndarray) -> np.ndarray:
@@ -72,7 +66,7 @@ def best_attack(cap: Cap, share: float) -> float:
     size = most(lambda size: EpsilonDeltaEvent(size, 0.0), cap, released)
     choices = [
         with_loss(delta, nothing),
-        curve(mu, left_over),
+        curve(left_over, mu),
         response(size, left_over) if size else nothing,
     ]
     for some in (0.5, 0.9, 1 - 1e-9):
@@ -80,7 +74,7 @@ def best_attack(cap: Cap, share: float) -> float:
         mu = most(lambda mu: GaussianEvent(1 / mu), cap, released, lost)
         size = most(lambda size: EpsilonDeltaEvent(size, 0.0), cap, released, lost)
         for worth in (
-            curve(mu, left_over) if mu else nothing,
+            curve(left_over, mu),
             response(size, left_over) if size else nothing,
         ):
             choices.append(with_loss(lost.delta, worth))

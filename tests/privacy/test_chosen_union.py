@@ -20,13 +20,7 @@ from dphh.privacy.events import (
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_delta
-
-
-def curve(epsilon: float, mu: float) -> float:
-    if mu == 0:
-        return max(0.0, -math.expm1(epsilon))
-    above, below = norm.sf(epsilon / mu - mu / 2), norm.sf(epsilon / mu + mu / 2)
-    return float(above - math.exp(epsilon) * below)
+from tests.draws import curve
 
 
 def attacked(epsilon: float, event: ChosenUnionEvent, more: float = 0.0) -> float:
@@ -40,7 +34,7 @@ def attacked(epsilon: float, event: ChosenUnionEvent, more: float = 0.0) -> floa
             for share in shares
         ]
         ways.append((event.rounds_delta, math.hypot(1 / event.rounds_sigma, more)))
-        return max(new + (1 - new) * curve(left, mu) for new, mu in ways)
+        return max(new + (1 - new) * float(curve(left, mu)) for new, mu in ways)
 
     def at(normal: float) -> float:
         return float(norm.pdf(normal)) * worst(epsilon - first * normal - first**2 / 2)

@@ -11,14 +11,9 @@ from scipy.stats import norm
 from dphh.errors import DphhError, UsageError
 from dphh.privacy import rounded_gaussian as module
 from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
+from tests.draws import exact_tail
 
 SIGMAS = [1, 2, 3, 7, 50, 1000, 4000, 12_000]
-
-
-def exact_tail(sigma: int, k: int) -> mpf:
-    """P(N(0, sigma^2) >= k - 1/2), to 700 bits."""
-    with mp.workprec(700):
-        return mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2
 
 
 @pytest.mark.parametrize("sigma", [*SIGMAS, pytest.param(131_072, marks=pytest.mark.slow)])
@@ -120,20 +115,6 @@ def test_thresholds_are_the_tightest(sigma, q):
     k = table.largest_with_tail_at_least(q)
     assert table.tail_lower_bound(k) >= q > table.tail_lower_bound(k + 1)
     assert abs(k - (sigma * norm.isf(float(q)) + 0.5)) <= 1 + 1e-9 * sigma
-
-
-def test_inversion_is_the_definition():
-    table = rounded_gaussian(2)
-    draw = random.Random(1)
-    levels = {draw.randrange(TABLE_ONE >> draw.randrange(250)) for _ in range(300)}
-    levels |= {0, TABLE_ONE - 1}
-    for k in range(-table.reach, table.reach + 1):
-        levels |= {level for level in (table.survival(k) - 1, table.survival(k)) if level >= 0}
-    for level in levels - {TABLE_ONE}:
-        by_definition = max(
-            k for k in range(-table.reach - 1, table.reach + 1) if table.survival(k) > level
-        )
-        assert table.largest_with_survival_above(level) == by_definition
 
 
 @pytest.mark.parametrize("sigma", [0, -3, 1.5, 12_000.0, True, "9", None, 2**18 + 1])

@@ -6,7 +6,6 @@ import random
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -27,6 +26,7 @@ from dphh.privacy.set_union import (
     new_item_threshold,
     weight,
 )
+from tests.draws import exact_tail
 
 
 def laws(sigma: int, weight: int, others: int) -> tuple[np.ndarray, np.ndarray]:
@@ -145,12 +145,6 @@ def test_a_users_norm_is_never_above_one_and_hardly_below():
 def test_each_weight_is_listed_with_the_largest_t_that_has_it(bits, most):
     brute = {weight(bits, held): held for held in range(1, most + 1)}
     assert distinct_weights(bits, most) == [(held, w) for w, held in brute.items()]
-
-
-def exact_tail(sigma, k):
-    """P[round(N(0, sigma^2)) >= k] with 60 digits."""
-    with mpmath.workdps(60):
-        return mpmath.erfc((mpmath.mpf(k) - mpmath.mpf(1) / 2) / (sigma * mpmath.sqrt(2))) / 2
 
 
 def brute_delta(sigma, bits, most, threshold):

@@ -8,7 +8,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from mpmath import mp, mpf
 from numpy.typing import NDArray
 from scipy.stats import chisquare, poisson
 
@@ -18,7 +17,7 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
 from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
-from tests.draws import CHANCE, Scripted, register_draws
+from tests.draws import CHANCE, Scripted, exact_tail, register_draws
 
 SYSTEM = SystemRandomness()
 TOP = 2**64 - 1
@@ -26,8 +25,7 @@ TOP = 2**64 - 1
 
 @cache
 def tail(sigma: int, k: int) -> float:
-    """P(round(N(0, sigma^2)) >= k), by mpmath."""
-    return float(mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2)
+    return float(exact_tail(sigma, k))
 
 
 def assert_tails(drawn: NDArray[np.int64], edges: list[int], above: list[float]) -> None:
