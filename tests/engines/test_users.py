@@ -32,7 +32,6 @@ from dphh import (
     trie,
 )
 from dphh.corpora.files import refuse_unclear_columns
-from dphh.corpus import narrowed
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.udfs.kernel.reading import ReadWords
 from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on
@@ -238,20 +237,6 @@ def test_a_null_in_one_of_several_columns_is_refused_by_the_run(verb, engine, tm
 def test_rows_without_content_are_ignored_whoever_they_are_of(engine, written, no_noise):
     rows = [(1, "a"), (2, None), (3, ""), (4, " \t\n"), (None, None), (None, " ")]
     assert histogram(engine, written(rows), no_noise, 10) == {"a": 1024}
-
-
-def test_what_a_refusal_says_does_not_depend_on_where(tmp_path, ledger):
-    """A request beyond the cap met a row without a user, or did not, by its `where`: so many free
-    requests read a secret of one person."""
-    corpus = Corpus(in_files(tmp_path, [*ROWS[:2], (None, None, "1234")]), user="who", text="what")
-    ledger.add("c", corpus, 0.5, 1e-7)
-    said = set()
-    for where in ("what = '1234'", "what = '1235'", "what = 'a b'"):
-        with pytest.raises((CorpusError, BudgetRefused)) as caught:
-            items(narrowed(corpus, where=where), **ASK).run(ledger=ledger)
-        said.add(str(caught.value))
-    assert len(said) == 1
-    assert ledger.runs() == []
 
 
 # Several columns

@@ -128,7 +128,3 @@ def test_the_rule_of_signs_keeps_the_budget(nulls, planned, budget):
         passing = 2 * tails_by_signs(tails, nonpositive, budget)
         spurious.append(rng.binomial(number - nonpositive, passing).sum())
     assert np.mean(spurious) <= budget + 4 * np.std(spurious) / len(spurious) ** 0.5
-
-
-def test_no_tail_passes_a_half():
-    assert tails_by_signs(np.array([0.2, 0.1]), np.zeros(2, dtype=np.int64), 9.0).max() == 0.5

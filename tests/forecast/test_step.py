@@ -95,15 +95,6 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
     assert engine.level == 2 and engine.noise_bins.noise.sigma == SIGMA
 
 
-def test_the_last_level_takes_what_is_left():
-    climb, spent = start(levels=3), 0.0
-    for _ in range(2):
-        released = climb.next_level().run(Told())
-        spent += sum(released.shares)
-        climb = climb.after_level(released)
-    assert spent == pytest.approx(0.8)
-
-
 @pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
 def test_thresholds_keep_the_rule_of_signs(spurious, negative):

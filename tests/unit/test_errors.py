@@ -8,13 +8,13 @@ from contextlib import redirect_stderr
 import duckdb
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
 from dphh.engines.failures import hide_duckdb_errors
 from dphh.engines.polars.host import hide_polars_errors as of_polars
 from dphh.errors import hiding_private_details
+from tests.engines.test_content import not_utf8
 
 pytestmark = pytest.mark.on_spark
 
@@ -25,11 +25,6 @@ def relation(query):
     con = duckdb.connect()
     con.execute(f"CREATE TABLE secrets AS SELECT '{SECRET}' || i AS what FROM range(9) r(i)")
     return con.sql(query)
-
-
-def text_that_is_not_utf8():
-    blob = pa.array([SECRET.encode() + b"\xff\xfe"], pa.binary())
-    return pa.Array.from_buffers(pa.string(), 1, blob.buffers())
 
 
 def fine(**columns):
@@ -49,15 +44,10 @@ IN_MEMORY = {
     "cast in a relation": lambda: relation("SELECT CAST(what AS INT) AS who, what FROM secrets"),
     "error() in a relation": lambda: relation("SELECT error(what) AS what, 1 AS who FROM secrets"),
     "reader": reader_that_fails,
-    "not UTF-8": lambda: pa.table({"who": [1], "what": text_that_is_not_utf8()}),
-    "user not UTF-8": lambda: pa.table({"who": text_that_is_not_utf8(), "what": ["a"]}),
+    "not UTF-8": lambda: pa.table({"who": [1], "what": not_utf8(SECRET)}),
     "NULL user": lambda: fine(who=pl.lit(None)),
     "too long": lambda: fine(what=pl.lit(SECRET * 100)),
 }
-
-
-def parquet_not_utf8(path):
-    pq.write_table(pa.table({"who": [1], "what": text_that_is_not_utf8()}), path)
 
 
 def parquet_damaged(path):
@@ -145,7 +135,7 @@ def test_what_fails_in_memory_quotes_nothing(engine, make):
     assert SECRET not in failure(corpus, engine)
 
 
-@pytest.mark.parametrize("write", [parquet_not_utf8, parquet_damaged, fine().write_csv])
+@pytest.mark.parametrize("write", [parquet_damaged, fine().write_csv])
 def test_what_fails_on_disk_quotes_nothing(engine, tmp_path, write):
     path = tmp_path / "corpus.parquet"
     write(path)

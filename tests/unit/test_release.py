@@ -15,11 +15,7 @@ from dphh.columns import DIGEST_FIELD, SCORED_SCHEMA, digest_of
 from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-
-HOSTILE = [
-    "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
-    "line\nbreak\r", "'; DROP TABLE release; --", "日本🙂", "=1+1", "x" * 500,
-]  # fmt: skip
+from tests.report.made import HOSTILE
 
 PLAN = items(Corpus("no.parquet", user="who", item="what"), epsilon=1.0, delta=1e-8)
 

@@ -288,10 +288,3 @@ def test_a_store_that_an_account_holds_does_not_pay_twice_unasked(ledger):
         with pytest.raises(UsageError, match="Pass run_id='first' for that release"):
             plan(asked).run(ledger=ledger)
     assert len(ledger.runs()) == 1
-
-
-def test_data_in_memory_cannot_be_opened_from_the_ledger(ledger):
-    frame = pl.DataFrame({"who": [1], "what": ["a"]})
-    ledger.add("frames", Corpus(frame, user="who", text="what"), 1.0, 1e-6)
-    with pytest.raises(UsageError, match="table in memory"):
-        ledger.corpus("frames")
