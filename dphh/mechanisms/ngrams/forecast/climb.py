@@ -57,7 +57,7 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class PassedUnlistedWords:
-    """The released words that the list lacks, in ascending order of their spelling."""
+    """The released unlisted words, in ascending order of their spelling."""
 
     words: Any
     #: 1 for each word that round 1 released, 0 for the others.
@@ -212,8 +212,8 @@ class LevelToRun:
     def _masses_of_unlisted_words(
         self, passed: PassedGrams, norms: tuple[int, int], scaled_weights: WeightScaling
     ) -> Floats:
-        """The masses of words that the list lacks, by their noised weights alone: they passed
-        thresholds. `norms`: a user's norm in each round, in grid units."""
+        """The masses of released unlisted words, by their noised weights alone, because these
+        passed thresholds. `norms`: a user's norm in each round, in grid units."""
         words, rule = passed.unlisted_words, self.valid.rule_for_unlisted
         if words is None or rule is None:
             return np.empty(0)
@@ -239,9 +239,9 @@ class PartitionView:
 
 @dataclass(frozen=True, eq=False)
 class LevelOutcome:
-    """The outcome of both rounds of a level: the grams that passed, the masses of these and of
-    words that the list lacks, the shares of mu^2 that both rounds spent, and the bound on the
-    expected number of spurious grams."""
+    """The outcome of both rounds of a level: the grams that passed, their masses and those of
+    unlisted words, the share of mu^2 that each round spent, and the largest allowed expected number
+    of spurious grams."""
 
     passed: PassedGrams
     masses: Floats

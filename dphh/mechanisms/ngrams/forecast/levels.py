@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import (
     words_level_to_run,
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_part
-from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
+from dphh.mechanisms.ngrams.forecast.two_rounds import LEVEL_TABLES, TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
 from dphh.mechanisms.ngrams.ladder.lift import lift_counts
 from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
@@ -150,7 +150,6 @@ def draw_words_with_prior(
 
 
 def _drawn_in_two_rounds(host: Host, level_to_run: LevelToRun, purpose: str) -> Any:
-    rounds = TwoRounds(host, purpose)
-    released = level_to_run.run(rounds).to_table()
-    rounds.close()
+    released = level_to_run.run(TwoRounds(host, purpose)).to_table()
+    host.drop(*LEVEL_TABLES)
     return released

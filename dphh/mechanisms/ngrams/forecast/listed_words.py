@@ -1,5 +1,5 @@
-"""Level 1 of the forecast ladder with a prior: two rounds over the words of a public list and,
-within the same norm, over other words, which have thresholds. docs/prior.md has the proof.
+"""Level 1 of the forecast ladder with a prior: two rounds over the listed words and, within the
+same norm, over unlisted words, which have thresholds. docs/prior.md has the proof.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dphh.privacy.forecast_rounds import (
     Integers,
 )
 
-#: The weight in round 2 of words that the list lacks, where `PLAIN_WEIGHT` is a weight of 1.
+#: The weight in round 2 of unlisted words, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
 #: A word is taken as held if its noised weight in round 1 is at least this many standard deviations
 #: of the noise.

@@ -194,8 +194,8 @@ def listed_words_level(
     budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
 ) -> tuple[ListedWordsLevel, list[float]]:
     """Level 1 with a prior, and the delta that each of its two thresholds costs. Both rounds
-    together have an even share, on the grid of level 1 without a prior. The thresholds are for
-    words that the list lacks: of these, a user's new words have equal weights."""
+    together have an even share, on the grid of level 1 without a prior. The thresholds hold
+    for unlisted words, because all new words of a user have equal weights."""
     sigma, bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     left = BudgetLeft(1.0, 1, max_n)

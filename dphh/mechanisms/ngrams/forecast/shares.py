@@ -16,8 +16,8 @@ WORD_ROUND_DELTA_SHARES = (0.02, 0.03, 0.95)
 #: ONE_ROUND_PART of an even share of mu^2, a little more than DPNE gets for half the delta.
 MIN_FINDS_OF_ROUND_1 = 5
 ONE_ROUND_PART = 1.05
-#: With a prior, level 1 has two rounds, each with a threshold for words that the list lacks. For
-#: each round: its share of the thresholds' delta.
+#: With a prior, level 1 has two rounds, each with a threshold for unlisted words. For each round:
+#: its share of the thresholds' delta.
 UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
 #: Where a level has two rounds, the first gets this part of the level's even share of mu^2.
 FIRST_OF_TWO_ROUNDS_PART = 0.25

@@ -25,9 +25,7 @@ from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins, Integers
 
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
-#: The columns of `unlisted_words`, the words that a list lacks; without a list this table is empty.
-UNLISTED_WORDS_SCHEMA = pa.schema([("word", pa.string()), ("key", pa.int64())])
-#: The tables of a level, which are dropped after it.
+#: The tables of a level in the engine, which are dropped after it.
 LEVEL_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "list_sizes", "noised",
     "round_1", "absent", "planned", "round_2", "absent_counts", "thresholds", "lifted",
@@ -54,7 +52,8 @@ class TwoRounds:
         for table, rows in self._public_tables().items():
             host.put(table, rows)
         if rule is None:
-            host.put("unlisted_words", UNLISTED_WORDS_SCHEMA.empty_table())
+            no_words = {"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())}
+            host.put("unlisted_words", pa.table(no_words))
         host.run(
             "forecast_round_1",
             norm=norm,
@@ -68,7 +67,7 @@ class TwoRounds:
         rows = host.take("forecast_rows")
         # (class, bin, grams), of held and absent grams together
         lists = host.take("list_sizes").sort_by("bin")
-        # (bin, noisy), the noised numbers of users by how many grams they hold
+        # (bin, noisy), the noised numbers of users by list size
         return FirstRound(self._by_class_and_bin(rows, "grams"), lists.column("noisy").to_numpy())
 
     def run_second_round(self, weights: Integers, norm: int) -> Integers:
@@ -89,7 +88,7 @@ class TwoRounds:
         # lifted (class, position, key, bin, first, second), of absent grams
         released = self.host.take("forecast_released").sort_by([("key", "ascending"),
                                                                 ("word", "ascending")])  # fmt: skip
-        # (key, word, bin, first, second): a word that a list lacks has no key
+        # (key, word, bin, first, second): only unlisted words have a word, and they have no key
         listed = released.filter(pc.is_valid(released.column("key")))
         keys, of_bins, first, second = _integer_columns(listed, "key", "bin", "first", "second")
         if rule is None:
@@ -98,9 +97,6 @@ class TwoRounds:
         words = as_array(unlisted.column("word"), pa.string())
         numbers = _integer_columns(unlisted, "bin", "first", "second")
         return PassedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
-
-    def close(self) -> None:
-        self.host.drop(*LEVEL_TABLES)
 
     def _noise_parameters(self) -> dict[str, Any]:
         """The parameters of every query that draws noise."""
@@ -137,8 +133,8 @@ class TwoRounds:
     @staticmethod
     def _table_by_row(matrix: Integers, name: str, of_unlisted: tuple[int, int] | None) -> Any:
         """The columns class, bin and `name` of a matrix (classes, bins). `of_unlisted`: the value
-        of words that a list lacks, first of those that round 1 did not release, then of those that
-        it did. These words are in no class, which is class -1."""
+        of unlisted words, first of those that round 1 did not release, then of those that it did.
+        These words are in no class, which is class -1."""
         group, column = np.indices(matrix.shape)
         rows = pa.table({"class": group.ravel(), "bin": column.ravel(), name: matrix.ravel()})
         if of_unlisted is None:

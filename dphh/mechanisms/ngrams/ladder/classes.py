@@ -28,12 +28,12 @@ _LEAST_FORECAST_MASS = 1e-3
 
 @dataclass(frozen=True)
 class RuleForUnlisted:
-    """Level 1 with a prior: the thresholds and the weight of words that the list lacks. These words
-    have no class, and two rows: of those that reached round 1's threshold, and of the others."""
+    """Level 1 with a prior: the thresholds and the weight of unlisted words. These have no class,
+    and two rows: of words that reached round 1's threshold, and of the others."""
 
     first_threshold: int
     second_threshold: int
-    #: The weight in round 2 of a word that round 1 did not release.
+    #: The weight in round 2 of unlisted words that round 1 did not release.
     weight: int
 
 
