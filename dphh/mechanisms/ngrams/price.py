@@ -1,5 +1,5 @@
-"""`ngrams`: runs of up to T tokens. By the forecast ladder (`forecast/`), or by a method of the
-paper that it stands on (`dpne.py`)."""
+"""`ngrams`: runs of up to `max_n` tokens, by the forecast ladder (`forecast/`), or by DPNE, the
+paper's method on which the ladder is built (`dpne.py`)."""
 
 from __future__ import annotations
 

@@ -106,19 +106,19 @@ def price_choice(
     spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
-    def union_and_counts_events(share: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
+    def union_and_counts_events(delta_share: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
         """The events, if what follows the first round has this share of delta."""
-        rounds = gaussian_sigma(epsilon, share * delta / 2)
+        rounds = gaussian_sigma(epsilon, delta_share * delta / 2)
         finding = counting.sigma_of_finding(rounds) ** -2
         counted = rounds**-2 - finding if counting.share else 0.0
-        one = gaussian_sigma(epsilon, for_curve * share * delta) ** -2 - counted
+        one = gaussian_sigma(epsilon, for_curve * delta_share * delta) ** -2 - counted
         choosing = CHOICE_SHARE * finding
         event = ChosenUnionEvent(
             choosing**-0.5,
             (one - choosing) ** -0.5,
-            for_new * share * delta,
+            for_new * delta_share * delta,
             (finding - choosing) ** -0.5,
-            share * delta / 2,
+            delta_share * delta / 2,
         )
         return event, counting.counts_events(rounds)
 

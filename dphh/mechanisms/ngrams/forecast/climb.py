@@ -79,7 +79,7 @@ class PassedGrams:
     unlisted_words: PassedUnlistedWords | None = None
 
 
-class Rounds(Protocol):
+class EngineRounds(Protocol):
     """What an engine computes for a level. Only the returned values leave the engine.
     `noise_bins`: the noise's distribution over the bins. `norm`: a user's norm in the round, in
     grid units. Weights and thresholds are by (class, bin)."""
@@ -117,7 +117,7 @@ class LevelToRun:
         """The sigma of a round that has this share of the whole mu^2."""
         return float(self.total_sigma / share**0.5)
 
-    def run(self, rounds: Rounds) -> Any:
+    def run(self, rounds: EngineRounds) -> Any:
         """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         noise_bins = Bins(self.sigma_grid)
         first_share = self.budget.first_round_share()

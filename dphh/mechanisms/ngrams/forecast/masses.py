@@ -35,9 +35,9 @@ class MassDistributions:
     class, and the posterior in each of its bins."""
 
     masses: Floats
-    #: (classes, masses)
+    #: Its shape: (classes, masses).
     by_class: Floats
-    #: (classes, bins, masses)
+    #: Its shape: (classes, bins, masses).
     by_bin: Floats
 
 

@@ -119,7 +119,7 @@ class _AlternatingChoice:
         self.mean = held @ mass / sigma
         seen = (scaled_weights(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
-        near = np.minimum(seen, 14.0)  # seen so far above 0, every gram passes
+        near = np.minimum(seen, 14.0)  # a gram that is seen this far above 0 passes
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
 
     def first_weights(self) -> Integers:
@@ -135,12 +135,12 @@ class _AlternatingChoice:
             ratio[weight_indices == g] = self.held[weight_indices == g] @ self.ratios[g]
         ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
 
-        def thresholds_at(log_nu: float) -> Integers:
-            below: Integers = (ratio < log_nu).sum(1)
+        def thresholds_at(least_log_ratio: float) -> Integers:
+            below: Integers = (ratio < least_log_ratio).sum(1)
             return below
 
-        def keeps_bound(log_nu: float) -> bool:
-            tails = _tails_of_thresholds()[thresholds_at(log_nu)]
+        def keeps_bound(least_log_ratio: float) -> bool:
+            tails = _tails_of_thresholds()[thresholds_at(least_log_ratio)]
             return bool((self.null * tails).sum() <= self.most_spurious)
 
         return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))

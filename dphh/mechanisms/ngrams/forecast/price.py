@@ -247,7 +247,7 @@ def _sigma_and_bits_of_round_1(
     return sigma, max(floor(log2(_LARGEST_SIGMA_GRID / sigma)), needed)
 
 
-def words_in_one_round(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
+def one_round_of_words(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
     """The round that replaces rounds 2 and 3 of level 1 if round 1 finds very few words."""
     (sigma,) = split_sigma(budget.sigma, [one_round_part(max_n) / max_n])
     rounds = len(WORD_ROUND_PARTS)

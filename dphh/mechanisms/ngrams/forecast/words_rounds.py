@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_in_one_round
+from dphh.mechanisms.ngrams.forecast.price import ladder_budget, one_round_of_words
 from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds
@@ -33,7 +33,7 @@ class WordsRounds(SipsRounds):
         counting = CountsOptions.from_options(price["counts"])
         budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
         rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
-        return cls(rounds, words_in_one_round(budget, max_n, max_items))
+        return cls(rounds, one_round_of_words(budget, max_n, max_items))
 
     def remaining_rounds(
         self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
