@@ -4,7 +4,7 @@
 
 Writes the corpus, a ledger of its own and, into the same folder, figure-1.png to figure-4.png,
 table-3.csv and table-4.csv; then says which of the paper's shapes hold, with numbers. The corpus
-(`reddit_like.py`) is nobody's data, so exact counts may be shown beside what was released. Each
+(`reddit_like.py`) is made up, so exact counts may be shown beside what was released. Each
 point is one run with fresh noise: numbers differ a little from time to time. Needs matplotlib.
 """
 
@@ -36,17 +36,18 @@ from reddit_like import Sizes, write_corpus
 
 import dphh
 
-T = 9
-LENGTHS = range(1, T + 1)
-BASE: dict[str, Any] = {
-    "method": "dpne", "max_n": T, "epsilon": 4.0, "delta": 1e-7, "max_items": 100,
+LONGEST = 9
+LENGTHS = range(1, LONGEST + 1)
+BASE_OPTIONS: dict[str, Any] = {
+    "method": "dpne", "max_n": LONGEST, "epsilon": 4.0, "delta": 1e-7, "max_items": 100,
 }  # fmt: skip
-ETA = 0.01  # dphh's own default, as the paper's
+DEFAULT_ETA = 0.01  # dphh's own default, as the paper's
 
-SHORT, LONG = slice(0, 2), slice(T - 4, T)  # 1- and 2-grams; 6- to 9-grams
+SHORT, LONG = slice(0, 2), slice(LONGEST - 4, LONGEST)  # 1- and 2-grams; 6- to 9-grams
 EXACT_MAY_BE_SHOWN = "Generated corpus: exact counts may be shown."
-#: A share of fewer n-grams than this is not drawn: it would be chance.
-FEWEST = 10
+#: Where at least K users hold fewer n-grams than this, the share released is not drawn, as it
+#: would be chance.
+FEWEST_GRAMS = 10
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class Shape:
     holds: bool
     evidence: str
 
-    def said(self, small: bool) -> str:
-        """On a small corpus noise may hide a shape, which says nothing against it."""
-        verdict = "does not show on so small a corpus" if small else "DOES NOT HOLD"
+    def sentence(self, is_small: bool) -> str:
+        """The verdict in words. On a small corpus noise may hide a shape."""
+        verdict = "does not show on so small a corpus" if is_small else "DOES NOT HOLD"
         verdict = "holds" if self.holds else verdict
         return f"({self.letter}) {verdict}: {self.claim}\n      {self.evidence}"
 
@@ -121,7 +122,7 @@ class Runs:
         )
 
     def release(self, **changes: Any) -> dphh.Release:
-        options = {"spurious": ETA, **BASE, **changes}
+        options = {"spurious": DEFAULT_ETA, **BASE_OPTIONS, **changes}
         key = tuple(sorted(options.items()))
         if key not in self._done:
             start = time.perf_counter()
@@ -139,12 +140,12 @@ class Runs:
 
     def baseline(self, method: Method, max_n: int = LENGTHS[-1]) -> list[int]:
         """How many n-grams a set union of whole n-grams finds, by length."""
-        asked = {"epsilon": BASE["epsilon"], "delta": BASE["delta"]}
-        plan = priced(method, max_n=max_n, max_items=BASE["max_items"], **asked)
+        asked = {"epsilon": BASE_OPTIONS["epsilon"], "delta": BASE_OPTIONS["delta"]}
+        plan = priced(method, max_n=max_n, max_items=BASE_OPTIONS["max_items"], **asked)
         found = found_by(plan, self.corpus)
         return [found.filter(level=length).height for length in LENGTHS]
 
-    def single(self) -> list[int]:
+    def single_lengths(self) -> list[int]:
         """For each length, what set union finds with the whole budget spent there."""
         return [self.baseline("single", k)[k - 1] for k in LENGTHS]
 
@@ -154,7 +155,7 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
         "DPNE": runs.counts(),
         "dpsu-all": runs.baseline("all"),
         "dpsu-even": runs.baseline("even"),
-        "dpsu-single": runs.single(),
+        "dpsu-single": runs.single_lengths(),
     }
     labels = {
         "DPNE": "DPNE",
@@ -168,14 +169,14 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
         axes.plot(LENGTHS, counts, style, marker=marker, color=colour, lw=2, label=labels[name])
     axes.set_yscale("symlog", linthresh=10)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
-    by_length(axes, "What DPNE and plain set unions find", "n-grams released (log scale)")
+    label_axes(axes, "What DPNE and plain set unions find", "n-grams released (log scale)")
     axes.set_ylim(bottom=0)
     axes.legend(loc="upper right", fontsize=9)
-    save(figure, runs, 1, f"Epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
+    save(figure, runs, 1, "Epsilon 4, delta 1e-7, at most 100 n-grams of a length a user")
 
     rows = [[name, *counts, sum(counts)] for name, counts in found.items()]
     rows[-1][-1] = "-"
-    table(runs.out / "table-4.csv", ["method", *map(str, LENGTHS), "total"], rows, "Table 4")
+    save_table(runs.out / "table-4.csv", ["method", *map(str, LENGTHS), "total"], rows, "Table 4")
 
     dpne = found["DPNE"]
     plain = [max(pair) for pair in zip(found["dpsu-all"], found["dpsu-even"], strict=True)]
@@ -186,7 +187,7 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
             "e",
             "DPNE finds more than dpsu-all and dpsu-even from length 3 on, and more than "
             "dpsu-single, which spends all on one length, for long ones",
-            set(over_plain) >= set(LENGTHS[2:]) and T in over_single,
+            set(over_plain) >= set(LENGTHS[2:]) and LONGEST in over_single,
             f"more than both at lengths {over_plain}, than dpsu-single at {over_single}; "
             f"at 9: DPNE {dpne[-1]:,}, all {found['dpsu-all'][-1]:,}, "
             f"even {found['dpsu-even'][-1]:,}, single {found['dpsu-single'][-1]:,}",
@@ -198,11 +199,11 @@ def figure_2(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     bounds = {bound: runs.counts(max_items=bound) for bound in sweeps.max_items}
     budgets = {epsilon: runs.counts(epsilon=epsilon) for epsilon in sweeps.epsilon}
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
-    lines(left, bounds, "at most so many n-grams\nof a length a user (Δ₀)")
-    by_length(left, "How many n-grams a user may count for", "n-grams released")
-    lines(right, budgets, "epsilon")
-    by_length(right, "What a larger privacy budget finds", "n-grams released")
-    save(figure, runs, 2, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; {one()}")
+    draw_lines(left, bounds, "at most so many n-grams\nof a length a user (Δ₀)")
+    label_axes(left, "How many n-grams a user may count for", "n-grams released")
+    draw_lines(right, budgets, "epsilon")
+    label_axes(right, "What a larger privacy budget finds", "n-grams released")
+    save(figure, runs, 2, "Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01")
 
     totals = {bound: sum(counts) for bound, counts in bounds.items()}
     middle = min(totals, key=lambda bound: abs(bound - runs.mean_grams))
@@ -212,11 +213,11 @@ def figure_2(runs: Runs, sweeps: Sweeps) -> list[Shape]:
         Shape(
             "a",
             "more with a larger Δ₀ until about the mean number of n-grams a user, little after",
-            rising(upto) and beyond < 0.15,
-            f"mean {runs.mean_grams:.0f}; totals {said(totals)}: beyond {middle}, at most "
+            rises(upto) and beyond < 0.15,
+            f"mean {runs.mean_grams:.0f}; totals {listed(totals)}: beyond {middle}, at most "
             f"{beyond:.0%} more",
         ),
-        Shape("b", "more with a larger epsilon, at every length", *growing(budgets)),
+        Shape("b", "more with a larger epsilon, at every length", *totals_grow(budgets)),
     ]
 
 
@@ -224,17 +225,17 @@ def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     etas = {eta: runs.counts(spurious=eta) for eta in sweeps.spurious}
     decays = {c: runs.counts(decay=c) for c in sweeps.decay}
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
-    lines(left, etas, "tolerated share of\nspurious n-grams (η)")
-    by_length(left, "What more tolerated spurious n-grams find", "n-grams released")
-    lines(right, decays, "noise of a length over that\nof the one below (c)")
-    by_length(right, "How the budget is shared out over lengths", "n-grams released")
-    save(figure, runs, 3, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01, c 1; {one()}")
+    draw_lines(left, etas, "tolerated share of\nspurious n-grams (η)")
+    label_axes(left, "What more tolerated spurious n-grams find", "n-grams released")
+    draw_lines(right, decays, "noise of a length over that\nof the one below (c)")
+    label_axes(right, "How the budget is shared out over lengths", "n-grams released")
+    save(figure, runs, 3, "Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01, c 1")
 
     short = {c: sum(counts[SHORT]) for c, counts in decays.items()}
     long = {c: sum(counts[LONG]) for c, counts in decays.items()}
     most = max(decays)
-    grows, evidence = growing(etas)
-    shared = f"of 1 or 2 words, {said(short)}; of 6 to 9, {said(long)}"
+    grows, evidence = totals_grow(etas)
+    shared = f"of 1 or 2 words, {listed(short)}; of 6 to 9, {listed(long)}"
     return [
         Shape("c", "more with a larger η, at every length above 1", grows, evidence),
         Shape(
@@ -254,7 +255,7 @@ def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
 
 def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     both, single = runs.counts(), runs.counts(pruning="single")
-    shares = coverage(runs, sweeps.held_by)
+    shares = share_released(runs, sweeps.held_by)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
     for counts, offset, colour, label in (
         (both, -0.2, COLOURS[0], "both ends were found (both-side)"),
@@ -262,7 +263,7 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     ):
         left.bar([k + offset for k in LENGTHS], counts, 0.4, color=colour, label=label)
     left.legend(title="A longer n-gram is looked at if", fontsize=9)
-    by_length(left, "Which longer n-grams are looked at: the two prunings", "n-grams released")
+    label_axes(left, "Which longer n-grams are looked at: the two prunings", "n-grams released")
     left.set_ylim(0, 1.3 * max(*both, *single, 1))
 
     for (users, drawn), colour, marker in zip(
@@ -276,11 +277,11 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
             title="Held by\nat least", fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5)
         )
     right.set_ylim(0, 103)
-    by_length(right, "How much of what many hold is found", "share released, in percent")
-    note = f"Epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST} n-grams or more; {one()}"
+    label_axes(right, "How much of what many hold is found", "share released, in percent")
+    note = f"Epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST_GRAMS} n-grams or more"
     save(figure, runs, 4, note, EXACT_MAY_BE_SHOWN)
 
-    fewer, more = means(both), means(single)
+    fewer, more = mean_length(both), mean_length(single)
     columns = [[s[k] for s in shares.values() if k in s] for k in LENGTHS]
     return [
         Shape(
@@ -303,22 +304,25 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     ]
 
 
-def coverage(runs: Runs, held_by: tuple[int, ...]) -> dict[int, dict[int, float]]:
-    """By K and length, the share released of the n-grams that at least K users hold, exactly."""
-    exact = dphh.exact_ngrams(runs.corpus, max_n=T, at_least=min(held_by), threads=runs.threads)
+def share_released(runs: Runs, held_by: tuple[int, ...]) -> dict[int, dict[int, float]]:
+    """Of the n-grams that at least K users hold (counted exactly), the share that was released: by
+    K, then by length."""
+    exact = dphh.exact_ngrams(
+        runs.corpus, max_n=LONGEST, at_least=min(held_by), threads=runs.threads
+    )
     found = runs.release().to_polars().select("level", "item", found=True)
     held = exact.to_polars().join(found, on=["level", "item"], how="left")
     shares: dict[int, dict[int, float]] = {}
     for users in held_by:
         for k in LENGTHS:
             many = held.filter((held["level"] == k) & (held["users"] >= users))
-            if len(many) >= FEWEST:
+            if len(many) >= FEWEST_GRAMS:
                 shares.setdefault(users, {})[k] = many["found"].count() / len(many)
     return shares
 
 
 def table_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
-    """Released n-grams that nobody holds. Only a corpus without people may be looked at so."""
+    """Released n-grams that no user holds. Only a corpus without people may be looked at so."""
     releases = {eta: runs.release(spurious=eta).to_arrow() for eta in sweeps.spurious}
     found = pa.concat_tables(
         t.select(["level", "item"]).append_column("eta", pa.array([eta] * len(t), pa.float64()))
@@ -360,7 +364,7 @@ def table_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
         rows.append([eta, len(t), bad, f"{bad / all_found:.4f}"])
         within = within and bad <= eta * all_found + 3 * sqrt(eta * all_found)
     header = ["tolerated (eta)", "released", "spurious", "actual ratio"]
-    table(runs.out / "table-3.csv", header, rows, f"Table 3. {EXACT_MAY_BE_SHOWN}")
+    save_table(runs.out / "table-3.csv", header, rows, f"Table 3. {EXACT_MAY_BE_SHOWN}")
     return [
         Shape(
             "c",
@@ -371,43 +375,41 @@ def table_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     ]
 
 
-def means(counts: Sequence[int]) -> float:
-    """The mean length."""
+def mean_length(counts: Sequence[int]) -> float:
     return sum(k * n for k, n in zip(LENGTHS, counts, strict=True)) / max(sum(counts), 1)
 
 
-def growing(found: dict[float, list[int]]) -> tuple[bool, str]:
-    """Whether totals rise strictly, and each length but for chance (3 standard deviations)."""
-    totals = {setting: sum(counts) for setting, counts in found.items()}
+def totals_grow(counts_by_setting: dict[float, list[int]]) -> tuple[bool, str]:
+    """Whether totals rise strictly with the setting, and the count of each length does not fall by
+    more than chance (3 standard deviations); and the totals as text."""
+    totals = {setting: sum(counts) for setting, counts in counts_by_setting.items()}
     lengths = all(
-        b >= a - 3 * sqrt(a) for x, y in pairwise(found.values()) for a, b in zip(x, y, strict=True)
+        b >= a - 3 * sqrt(a)
+        for x, y in pairwise(counts_by_setting.values())
+        for a, b in zip(x, y, strict=True)
     )
-    return rising(list(totals.values())) and lengths, f"totals {said(totals)}"
+    return rises(list(totals.values())) and lengths, f"totals {listed(totals)}"
 
 
-def rising(totals: Sequence[int]) -> bool:
+def rises(totals: Sequence[int]) -> bool:
     return len(totals) > 1 and all(a < b for a, b in pairwise(totals))
 
 
-def said(totals: dict[Any, int]) -> str:
+def listed(totals: dict[Any, int]) -> str:
     return ", ".join(f"{setting:g}: {total:,}" for setting, total in totals.items())
 
 
-def one() -> str:
-    return "one run a point."
-
-
-def lines(axes: Axes, found: dict[Any, list[int]], title: str) -> None:
-    """A line a setting, with its total in the legend."""
+def draw_lines(axes: Axes, counts_by_setting: dict[Any, list[int]], title: str) -> None:
+    """One line for each setting, with the setting's total in the legend."""
     for (setting, counts), colour, marker in zip(
-        found.items(), shades(len(found)), "os^Dv<>Pp", strict=False
+        counts_by_setting.items(), shades(len(counts_by_setting)), "os^Dv<>Pp", strict=False
     ):
         label = f"{setting:,g}  ({sum(counts):,} in all)"
         axes.plot(LENGTHS, counts, "-", marker=marker, color=colour, lw=2, ms=5, label=label)
     axes.legend(title=title, fontsize=9, title_fontsize=9)
 
 
-def by_length(axes: Axes, title: str, number: str) -> None:
+def label_axes(axes: Axes, title: str, number: str) -> None:
     axes.set_title(title)
     axes.set_xlabel("length of the n-grams, in words")
     axes.set_ylabel(number)
@@ -421,13 +423,17 @@ def by_length(axes: Axes, title: str, number: str) -> None:
 
 def save(figure: Figure, runs: Runs, number: int, *notes: str) -> None:
     figure.tight_layout(rect=(0, 0.035 + 0.035 * len(notes), 1, 1))
-    lines_below = [runs.line, f"After Figure {number} of the paper. {notes[0]}", *notes[1:]]
+    lines_below = [
+        runs.line,
+        f"After Figure {number} of the paper. {notes[0]}; one run a point.",
+        *notes[1:],
+    ]
     figure.text(0.012, 0.015, "\n".join(lines_below), fontsize=8, color="0.35")
     figure.savefig(runs.out / f"figure-{number}.png", dpi=150)
     plt.close(figure)
 
 
-def table(path: Path, header: list[str], rows: list[list[Any]], title: str) -> None:
+def save_table(path: Path, header: list[str], rows: list[list[Any]], title: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     cells = [header, *[[f"{x:,}" if isinstance(x, int) else str(x) for x in row] for row in rows]]
@@ -437,7 +443,7 @@ def table(path: Path, header: list[str], rows: list[list[Any]], title: str) -> N
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
-DRAWN: tuple[Callable[[Runs, Sweeps], list[Shape]], ...] = (
+FIGURES_AND_TABLES: tuple[Callable[[Runs, Sweeps], list[Shape]], ...] = (
     figure_1,
     figure_2,
     figure_3,
@@ -463,13 +469,13 @@ def main() -> None:
     runs = Runs(out, sizes, asked.threads)
     print(runs.line)
     shapes: list[Shape] = []
-    for draw in DRAWN:
+    for draw in FIGURES_AND_TABLES:
         begun = time.perf_counter()
         shapes += draw(runs, QUICK if asked.quick else Sweeps())
         print(f"{draw.__name__}: {time.perf_counter() - begun:.0f} s", flush=True)
     print("\nWhich of the paper's shapes hold here:")
     for shape in sorted(shapes, key=lambda shape: shape.letter):
-        print(shape.said(small))
+        print(shape.sentence(small))
     held = sum(shape.holds for shape in shapes)
     print(f"\n{held} of {len(shapes)} show. Figures and tables: {out}")
     took = time.perf_counter() - start

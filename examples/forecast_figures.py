@@ -49,7 +49,7 @@ class Runs:
         self.rows: list[list[Any]] = []
 
     def found(self, corpus: str, what: str, **changes: Any) -> list[float]:
-        """By length, the mean of so many runs."""
+        """How many n-grams are released, by length: the mean of `--runs` runs."""
         asked = self.asked
         options = {"epsilon": asked.epsilon, "max_items": asked.max_items, **changes}
         plan = dphh.ngrams(self.corpora[corpus], max_n=asked.max_n, delta=DELTA, **options)
@@ -63,7 +63,7 @@ class Runs:
         return mean
 
 
-def by_length(runs: Runs) -> None:
+def draw_by_length(runs: Runs) -> None:
     figure, panels = plt.subplots(
         1, len(runs.corpora), figsize=(5.2 * len(runs.corpora), 4), squeeze=False
     )
@@ -76,12 +76,12 @@ def by_length(runs: Runs) -> None:
             counts = runs.found(name, label, method=method)
             bars = axes.bar(lengths + offset, counts, 0.4, color=colour, label=label)
             axes.bar_label(bars, [f"{count:,.0f}" for count in counts], fontsize=7)
-        tidy(axes, f"{name}, epsilon {runs.asked.epsilon:g}", "words of an n-gram")
+        label_axes(axes, f"{name}, epsilon {runs.asked.epsilon:g}", "words of an n-gram")
         axes.set_xticks(lengths)
     save(figure, runs, 1)
 
 
-def by_epsilon(runs: Runs) -> None:
+def draw_by_epsilon(runs: Runs) -> None:
     name, figure = next(iter(runs.corpora)), plt.figure(figsize=(6, 4))
     axes = figure.add_subplot()
     totals = [sum(runs.found(name, LADDER, epsilon=epsilon)) for epsilon in EPSILONS]
@@ -99,7 +99,7 @@ def by_epsilon(runs: Runs) -> None:
     axes.set_xscale("log")
     axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
     axes.minorticks_off()
-    tidy(axes, f"{name}, delta {DELTA:g}", "epsilon")
+    label_axes(axes, f"{name}, delta {DELTA:g}", "epsilon")
     save(figure, runs, 2)
 
 
@@ -107,14 +107,14 @@ def dpne(decay: float) -> dict[str, Any]:
     return {"method": "dpne", "decay": decay}
 
 
-def plain(rows: Any, *_: Any) -> Any:
+def even_weights(rows: Any, *_: Any) -> Any:
     from dphh.mechanisms.ngrams.forecast.plan_round import WEIGHTS
 
     return np.full(len(rows.n), int(np.argmin(np.abs(WEIGHTS - 1))))
 
 
-#: Parts of the ladder, and what stands in for them.
-PARTS: dict[str, dict[str, Any]] = {
+#: For each part of the ladder, what the objects of these names are replaced by to leave it out.
+REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
     "nothing": {},
     "a posterior a little wider": {
         "dphh.mechanisms.ngrams.forecast.climb.widened_posteriors": lambda by_bin: by_bin
@@ -123,8 +123,8 @@ PARTS: dict[str, dict[str, Any]] = {
     "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.EM_PASSES": 20},
     "solved weights: plain ones": {
-        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.best_weights": plain,
-        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": plain,
+        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.best_weights": even_weights,
+        "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": even_weights,
     },
     "adaptive shares: even ones": {
         "dphh.mechanisms.ngrams.forecast.shares.BudgetLeft.second_round_share": lambda budget, *_: (
@@ -137,19 +137,19 @@ PARTS: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def without(part: str) -> Iterator[None]:
+def part_replaced(part: str) -> Iterator[None]:
     with ExitStack() as stack:
-        for where, instead in PARTS[part].items():
+        for where, instead in REPLACEMENTS_BY_PART[part].items():
             stack.enter_context(patch(where, instead))
         yield
 
 
-def by_part(runs: Runs) -> None:
+def draw_by_part(runs: Runs) -> None:
     name, figure = next(iter(runs.corpora)), plt.figure(figsize=(7, 3.6))
     axes = figure.add_subplot()
     totals = {}
-    for part in PARTS:
-        with without(part):
+    for part in REPLACEMENTS_BY_PART:
+        with part_replaced(part):
             totals[part] = sum(runs.found(name, f"without {part}"))
     paper = sum(runs.found(name, PAPER, method="dpne"))
     names = ["all of the ladder", *list(totals)[1:], PAPER]
@@ -163,7 +163,7 @@ def by_part(runs: Runs) -> None:
     save(figure, runs, 3)
 
 
-def tidy(axes: Any, title: str, across: str) -> None:
+def label_axes(axes: Any, title: str, across: str) -> None:
     axes.set(title=title, xlabel=across, ylabel="n-grams released")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
@@ -188,9 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("forecast-figures"))
     runs = Runs(parser.parse_args(arguments))
     runs.asked.out.mkdir(parents=True, exist_ok=True)
-    by_length(runs)
-    by_epsilon(runs)
-    by_part(runs)
+    draw_by_length(runs)
+    draw_by_epsilon(runs)
+    draw_by_part(runs)
     with (runs.asked.out / "forecast.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["corpus", "run", "epsilon", *range(1, runs.asked.max_n + 1), "total"])

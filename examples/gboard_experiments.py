@@ -4,7 +4,7 @@
 
 Coverage is the share of all contributions whose word was found. Every user draws 8 of 10,000 words
 of 5 to 12 letters by a long-tailed law (the word of rank r in proportion to 1 / (r + 100)), and
-types those of the first 1,000 twice: that a user's own favourites are everybody's is what sets
+types those of the first 1,000 twice: that a user's own favourites are those of all is what sets
 greedy and random sampling apart, and it is an assumption. Of a user's words 3 are reported at most.
 With 200,000 users a level and 15 levels there are 3 million users; the paper has 15 million, of 60
 days each. The data are no secret, so nothing is booked in a ledger.
@@ -37,24 +37,24 @@ from dphh.udfs.draws.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
 #: The paper's own numbers, by which its promises are made: 60 reports of 500,000 users a level.
-PAPER: dict[str, Any] = {
+PAPER_OPTIONS: dict[str, Any] = {
     "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
     "max_length": LEVELS, "keep": KEEP,
 }  # fmt: skip
-CENTRAL = 0.315
+PAPER_CENTRAL_EPSILON = 0.315
 #: What all reports of a user may tell, in sums.
-OF_USERS = (1.0, 2.0, 4.0)
+USER_EPSILONS = (1.0, 2.0, 4.0)
 DRAWS, WORDS, SHIFT, TYPED_TWICE = 8, 10_000, 100, 1000
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
 #: What Table 1 of the paper says, beside ours.
-SETTINGS = (
+TABLE_1_SETTINGS = (
     ("greedy sampling, one pass", "greedy", 1, "77.1%"),
     ("random sampling, one pass", "random", 1, "83.1%"),
     ("random sampling, two passes", "random", 2, "92.1%"),
 )
 
 
-def populate(path: Path, users: int) -> None:
+def write_population(path: Path, users: int) -> None:
     """The same population every time: who contributes which word, one row each."""
     with duckdb.connect() as con:
         con.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
@@ -86,7 +86,7 @@ def populate(path: Path, users: int) -> None:
         )
 
 
-def discovered(plan: Plan, corpus: Corpus) -> set[str]:
+def words_found(plan: Plan, corpus: Corpus) -> set[str]:
     """The words that a run of the plan finds."""
     found: set[str] = set()
     host = open_host("duckdb", corpus, SystemRandomness(), Limits())
@@ -99,7 +99,7 @@ def discovered(plan: Plan, corpus: Corpus) -> set[str]:
     return found
 
 
-def truthful(plan: Plan) -> Plan:
+def without_randomisation(plan: Plan) -> Plan:
     """The same run without randomisation. NOT private."""
     levels = tuple(replace(level, size=1, numerator=2**64 - 1) for level in plan.levels)
     return replace(plan, price=replace(plan.price, levels=levels))
@@ -121,7 +121,7 @@ def experiments(
         )  # fmt: skip
 
     def coverage(plan: Plan) -> float:
-        found = discovered(plan, corpus)
+        found = words_found(plan, corpus)
         share = sum(count for word, count in counts.items() if word in found) / total
         print(f"{plan['sampling']}, {plan['passes']} passes, epsilon {plan.privacy.epsilon:g}: "
               f"{share:.1%} of contributions", flush=True)  # fmt: skip
@@ -131,11 +131,11 @@ def experiments(
         return {"users": by_user_epsilon(coverage, plan_of)}
     print("without randomisation:", end=" ")
     return {
-        "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
+        "limit": coverage(without_randomisation(plan_of(10.0, "greedy", 1))),
         "figure": [(epsilon, coverage(plan_of(epsilon, "greedy", 1))) for epsilon in epsilons],
         "table": [
             (name, coverage(plan_of(10.0, sampling, passes)), paper)
-            for name, sampling, passes, paper in SETTINGS
+            for name, sampling, passes, paper in TABLE_1_SETTINGS
         ]
         + [by_central_epsilon(coverage, plan_of)],
         "users": by_user_epsilon(coverage, plan_of),
@@ -146,7 +146,7 @@ def by_central_epsilon(
     coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
 ) -> tuple[str, float, str]:
     """The local epsilon that the paper's 30 million reports hide within its central 0.315."""
-    local = ldp_trie(**PAPER, central_epsilon=CENTRAL).privacy.epsilon
+    local = ldp_trie(**PAPER_OPTIONS, central_epsilon=PAPER_CENTRAL_EPSILON).privacy.epsilon
     name = f"random sampling, two passes, at local epsilon {local:.4g}"
     return name, coverage(plan_of(local, "random", 2)), "92.1%"
 
@@ -157,8 +157,8 @@ def by_user_epsilon(
     """Coverage by what all reports of a user may tell: with the local epsilon that keeps to it for
     the paper's population (its 30 million reports a level), and for this one."""
     found = []
-    for epsilon in OF_USERS:
-        papers = ldp_trie(**PAPER, user_epsilon=epsilon).privacy.epsilon
+    for epsilon in USER_EPSILONS:
+        papers = ldp_trie(**PAPER_OPTIONS, user_epsilon=epsilon).privacy.epsilon
         own = plan_of(None, "random", 2, user_epsilon=epsilon)
         for whose, plan in (("the paper's", plan_of(papers, "random", 2)), ("this one", own)):
             local = plan.privacy.epsilon
@@ -193,7 +193,7 @@ def write_users(found: list[tuple[float, str, float, float]], out: Path) -> None
         rows.writerows((e, who, f"{local:.4g}", f"{share:.1%}") for e, who, local, share in found)
 
 
-def write(found: dict[str, Any], out: Path) -> None:
+def write_figure_and_table(found: dict[str, Any], out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -228,13 +228,13 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "population.parquet"
-        populate(path, asked.users_per_level * LEVELS)
+        write_population(path, asked.users_per_level * LEVELS)
         epsilons = (4.0, 10.0) if asked.quick else EPSILONS
         found = experiments(path, asked.users_per_level, epsilons, asked.only)
         if "users" in found:
             write_users(found["users"], asked.out)
         if asked.only is None:
-            write(found, asked.out)
+            write_figure_and_table(found, asked.out)
 
 
 if __name__ == "__main__":

@@ -34,22 +34,22 @@ from colours import COLOURS, band
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_population import Floats, Integers, load
-from triehh_runs import LENGTH, Bits, Simulation, Way, top
+from triehh_runs import LENGTH, Bits, SamplingWay, Simulation, by_frequency
 from triehh_sizes import unit_levels
 
 from dphh.testing import SeededRandomness
 
-TWEETS = Path(__file__).parents[2] / "shared" / "data"
+TWEETS_FOLDER = Path(__file__).parents[2] / "shared" / "data"
 USERS, QUICK_USERS = 658_769, 40_000
 RECALL_EPSILONS = (1.0, 2.0, 4.0, 8.0)
 DISCOVERY_EPSILONS = (1.0, 2.0)
-#: What the last figure compares at: facts that the path accountant's documentation states too.
+#: The (epsilon, delta) of the last figure, as in the path accountant's documentation.
 BUDGETS = ((1.0, 1e-8), (2.0, 1e-8), (4.0, 2.3e-12))
 SFP_EPSILONS, SFP_DELTA, SFP_RUNS = (1.0, 2.0, 4.0), 2.3e-12, 5
 
 
 class Folder:
-    """Where figures and tables go, and what holds."""
+    """Where figures and tables go; and whether the papers' findings hold."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -74,7 +74,7 @@ class Folder:
             writer.writerow(header)
             writer.writerows(rows)
         shown = rows if shown is None else shown
-        cells = [[_cell(x) for x in row] for row in (header, *shown)]
+        cells = [[_as_text(x) for x in row] for row in (header, *shown)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for row in cells:
             print("    " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)))
@@ -85,17 +85,17 @@ class Folder:
         self.verdicts.append((bool(holds), what))
 
 
-def _cell(value: object) -> str:
+def _as_text(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def axes_of(title: str, x: str, y: str) -> tuple[Any, Any]:
+def new_figure(title: str, x: str, y: str) -> tuple[Any, Any]:
     figure, axes = plt.subplots(figsize=(6.4, 4.4))
-    _dress(axes, title, x, y)
+    _label_axes(axes, title, x, y)
     return figure, axes
 
 
-def _dress(axes: Any, title: str, x: str, y: str) -> None:
+def _label_axes(axes: Any, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -103,11 +103,11 @@ def _dress(axes: Any, title: str, x: str, y: str) -> None:
     axes.grid(alpha=0.3)
 
 
-def discovery(folder: Folder, sim: Simulation, runs: int, *, several: bool) -> None:
+def draw_discovery(folder: Folder, sim: Simulation, runs: int, *, several: bool) -> None:
     """Figures 5 and 7."""
     number, kind = (7, "several words a user") if several else (5, "one word a user")
     print(f"Figure {number}: discovery rate by frequency, {kind}")
-    figure, axes = axes_of(
+    figure, axes = new_figure(
         f"Figure {number}: how often a word is found, by its frequency\n({kind}, {runs:,} runs)",
         "frequency of the word",
         "discovery rate",
@@ -115,7 +115,7 @@ def discovery(folder: Folder, sim: Simulation, runs: int, *, several: bool) -> N
     n, rows, all_runs = sim.population.users, [], []
     for colour, epsilon in zip(COLOURS, DISCOVERY_EPSILONS, strict=False):
         name = f"epsilon {epsilon:g}"
-        done = sim.run(name, sim.printed(epsilon), runs, several=several)
+        done = sim.run(name, sim.preprint_way(epsilon), runs, several=several)
         all_runs.append(done)
         middle, mean, half = done.curve()
         axes.plot(middle / n, mean, color=colour, label=f"{name}, mean")
@@ -148,7 +148,7 @@ def discovery(folder: Folder, sim: Simulation, runs: int, *, several: bool) -> N
     folder.table(f"figure-{number:02d}", header, rows, rows[:5])
 
 
-def recalls(folder: Folder, sim: Simulation, runs: int) -> None:
+def draw_recalls(folder: Folder, sim: Simulation, runs: int) -> None:
     """Figures 6 and 8."""
     ks = np.arange(10, 501, 10)
     at: dict[tuple[int, float], Floats] = {}
@@ -157,14 +157,14 @@ def recalls(folder: Folder, sim: Simulation, runs: int) -> None:
         kind = "several words a user" if several else "one word a user"
         print(f"Figure {number}: recall of the top K, {kind}")
         title = f"Figure {number}: how many of the K most frequent words are found"
-        figure, axes = axes_of(f"{title}\n({kind}, {runs} runs)", "K", "recall of the top K")
+        figure, axes = new_figure(f"{title}\n({kind}, {runs} runs)", "K", "recall of the top K")
         rows = []
         for colour, epsilon in zip(COLOURS, RECALL_EPSILONS, strict=False):
             name = f"epsilon {epsilon:g}"
-            done = sim.run(name, sim.printed(epsilon), runs, several=several)
+            done = sim.run(name, sim.preprint_way(epsilon), runs, several=several)
             recall = done.recall(ks)
             at[number, epsilon] = recall.mean(axis=0)
-            long[number] = done.trie.steps[top(done.frequency)] > done.trie.levels
+            long[number] = done.trie.steps[by_frequency(done.frequency)] > done.trie.levels
             rows += _recall_curve(axes, ks, recall, colour, name, (epsilon,))
         _legend_of_bands(axes)
         folder.save(f"figure-{number:02d}", figure)
@@ -202,16 +202,16 @@ def _legend_of_bands(axes: Any) -> None:
     axes.legend(handles=[*drawn, band("band: 95% of the runs")], fontsize=8)
 
 
-def units(folder: Folder, sim: Simulation, runs: int) -> None:
+def draw_unit_sizes(folder: Folder, sim: Simulation, runs: int) -> None:
     """Figure 9."""
     print("Figure 9: unit sizes, several words a user, epsilon 2")
     ks = np.arange(10, 501, 10)
     title = "Figure 9: how many of the K most frequent words are found, by the unit"
-    figure, axes = axes_of(f"{title}\n(epsilon 2, {runs} runs)", "K", "recall of the top K")
+    figure, axes = new_figure(f"{title}\n(epsilon 2, {runs} runs)", "K", "recall of the top K")
     rows, means = [], []
     for colour, unit in zip(COLOURS, (1, 2, 3, 4), strict=False):
         levels = unit_levels(LENGTH, unit)
-        way = sim.printed(2.0, levels)
+        way = sim.preprint_way(2.0, levels)
         done = sim.run(f"unit {unit}", way, runs, several=True, unit=unit)
         recall = done.recall(ks)
         means.append(float(recall.mean()))
@@ -229,10 +229,10 @@ def units(folder: Folder, sim: Simulation, runs: int) -> None:
     )
 
 
-def against_sfp(
+def draw_against_sfp(
     folder: Folder, sim: Simulation, runs: int, functions: int, epsilons: Sequence[float]
 ) -> None:
-    """F1 as the harmonic mean of precision (reported words that somebody holds) and recall (of the
+    """F1 as the harmonic mean of precision (reported words that users hold) and recall (of the
     top K)."""
     print("TrieHH and SFP, one word a user")
     people, ks = sim.population, np.arange(10, 501, 10)
@@ -240,15 +240,15 @@ def against_sfp(
     counts = people.single_counts
     number = {word: i for i, word in enumerate(people.words)}
     rank = np.empty(len(counts), dtype=np.int64)
-    rank[top(counts)] = np.arange(len(counts))
+    rank[by_frequency(counts)] = np.arange(len(counts))
     rows: list[tuple[Any, ...]] = []
     best: dict[tuple[str, float], float] = {}
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.2))
     for epsilon in epsilons:
         results: list[tuple[str, float, float, Floats]] = []
         for name, way in (
-            ("TrieHH, path", sim.path(epsilon, SFP_DELTA)),
-            ("TrieHH, paper", sim.paper(epsilon, SFP_DELTA)),
+            ("TrieHH, path", sim.path_way(epsilon, SFP_DELTA)),
+            ("TrieHH, paper", sim.paper_way(epsilon, SFP_DELTA)),
         ):
             done = sim.run(f"{name}, epsilon {epsilon:g}", way, runs, several=False)
             real = [float(np.mean(counts[f] > 0)) if len(f) else 1.0 for f in done.found]
@@ -290,7 +290,7 @@ def against_sfp(
                 ):
                     panel.plot(ks, values, style, color=colour, lw=2, label=name)
     for panel, what in zip(panels, ("precision", "recall of the top K", "F1"), strict=True):
-        _dress(panel, what[0].upper() + what[1:], "K", what)
+        _label_axes(panel, what[0].upper() + what[1:], "K", what)
     figure.suptitle(
         f"TrieHH beside the sketch SFP, epsilon {epsilons[-1]:g}, delta {SFP_DELTA:g}", fontsize=11
     )
@@ -312,18 +312,21 @@ def _users(found: float) -> str:
     return "no word" if math.isnan(found) else f"{found:,.0f} users"
 
 
-def _times(ratio: float) -> str:
+def _ratio_as_text(ratio: float) -> str:
     return "not to be told how much" if math.isnan(ratio) else f"{ratio:.1f} times"
 
 
-def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
-    """The new figure."""
+def draw_path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
+    """A figure that the papers do not have."""
     print("Path and paper at equal (epsilon, delta), one word a user")
     figure, panels = plt.subplots(1, len(BUDGETS), figsize=(15, 4.4), sharey=True)
     rows: list[tuple[Any, ...]] = []
     for panel, (epsilon, delta) in zip(panels, BUDGETS, strict=True):
         rarest = {}
-        ways: tuple[Way, Way] = sim.path(epsilon, delta), sim.paper(epsilon, delta)
+        ways: tuple[SamplingWay, SamplingWay] = (
+            sim.path_way(epsilon, delta),
+            sim.paper_way(epsilon, delta),
+        )
         for colour, name, way in zip(COLOURS, ("path", "paper"), ways, strict=False):
             done = sim.run(f"{name} ({epsilon:g}, {delta:g})", way, runs, several=False)
             holders = done.frequency[done.findable]
@@ -340,7 +343,7 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
                 )
             )
         ratios = [b / a for a, b in zip(rarest["path"], rarest["paper"], strict=True)]
-        rarer, typically, at_worst = (_times(ratio) for ratio in ratios)
+        rarer, typically, at_worst = (_ratio_as_text(ratio) for ratio in ratios)
         folder.check(
             min(ratios[0], ratios[2]) >= 10,
             f"path against paper at ({epsilon:g}, {delta:g}): the rarest word found with "
@@ -348,7 +351,7 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
             f"against {_users(rarest['paper'][0])}); where nine words in ten are, {typically}; in "
             f"the worst case {at_worst} ({rarest['path'][2]:,} against {rarest['paper'][2]:,})",
         )
-        _dress(panel, f"epsilon {epsilon:g}, delta {delta:g}", "users who hold the word", "")
+        _label_axes(panel, f"epsilon {epsilon:g}, delta {delta:g}", "users who hold the word", "")
         panel.set_xscale("log")
         panel.legend(fontsize=8, title="rarest found 9 times in 10", title_fontsize=8)
     panels[0].set_ylabel("discovery rate (dashed: worst case)")
@@ -364,7 +367,9 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=TWEETS, help="folder with tweets.parquet")
+    parser.add_argument(
+        "--data", type=Path, default=TWEETS_FOLDER, help="folder with tweets.parquet"
+    )
     parser.add_argument("--out", type=Path, default=Path("triehh-experiments"))
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument(
@@ -378,17 +383,17 @@ def main() -> None:
     runs = min(options.runs, 20) if quick else options.runs
     few = max(2, min(runs // 2, 100))
     print(f"{people.users:,} users, {len(people.words):,} words, {said}")
-    leaders = top(people.single_counts)[:5]
+    leaders = by_frequency(people.single_counts)[:5]
     shares = [f"{people.words[i]} {people.single_counts[i] / people.users:.4f}" for i in leaders]
     print(f"    most frequent: {', '.join(shares)}")
     folder = Folder(options.out)
     sim = Simulation(people, SeededRandomness(options.seed))
-    discovery(folder, sim, runs, several=False)
-    discovery(folder, sim, runs, several=True)
-    recalls(folder, sim, few)
-    units(folder, sim, few)
-    path_and_paper(folder, sim, runs)
-    against_sfp(folder, sim, few, *((64, (4.0,)) if quick else (2048, SFP_EPSILONS)))
+    draw_discovery(folder, sim, runs, several=False)
+    draw_discovery(folder, sim, runs, several=True)
+    draw_recalls(folder, sim, few)
+    draw_unit_sizes(folder, sim, few)
+    draw_path_and_paper(folder, sim, runs)
+    draw_against_sfp(folder, sim, few, *((64, (4.0,)) if quick else (2048, SFP_EPSILONS)))
     print("Do the papers' shapes hold?")
     otherwise = "does not show in so few runs" if quick else "FAILS"
     for holds, what in folder.verdicts:

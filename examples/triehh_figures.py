@@ -24,78 +24,76 @@ import numpy as np
 from colours import COLOURS
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 from triehh_knob import knob
 from triehh_printed import log10_theta, preprint_delta
-from triehh_votes import FixedSize, discovery_rate, hypergeometric_tail
+from triehh_votes import FixedSize, FloatArray, discovery_rate, hypergeometric_tail
 
 from dphh.mechanisms.trie.triehh import theorem_epsilon
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 LENGTHS = (1, 10, 50, 100)
-FloatArray = NDArray[np.float64]
-#: users, theta, epsilon -> users drawn at a level
+#: A function of users, theta and epsilon: how many users are drawn at a level.
 Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
 
 
-def printed(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
+def preprint_batch(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
     """The preprint's Corollary 2 as printed, cut where Theorem 1 ends; 0 where gamma is below 1."""
-    return proved(-math.expm1(-epsilon / LEVELS) / 10 * users, users, theta)
+    return within_theorem(-math.expm1(-epsilon / LEVELS) / 10 * users, users, theta)
 
 
-def mended(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
-    """With theta for 10, as the published Corollary 1 has it."""
-    return proved(-math.expm1(-epsilon / LEVELS) / theta * users, users, theta)
+def published_batch(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
+    """With theta in place of 10, as the published Corollary 1 has it."""
+    return within_theorem(-math.expm1(-epsilon / LEVELS) / theta * users, users, theta)
 
 
-def proved(batch: FloatArray, users: FloatArray, theta: FloatArray) -> FloatArray:
+def within_theorem(batch: FloatArray, users: FloatArray, theta: FloatArray) -> FloatArray:
     whole = np.floor(np.minimum(batch, users / (theta + 1)))
     return np.where((whole**2 >= users) & (users >= 1e4), whole, 0.0)
 
 
-RULES: tuple[tuple[str, Rule], ...] = (("-", printed), ("--", mended))
+LINES_AND_RULES: tuple[tuple[str, Rule], ...] = (("-", preprint_batch), ("--", published_batch))
 
 
-def thetas(users: FloatArray) -> FloatArray:
+def thetas_of(users: FloatArray) -> FloatArray:
     return np.array([log10_theta(max(10**4, int(n))) for n in users], dtype=np.float64)
 
 
-def rates(
+def worst_case_rates(
     rule: Rule, users: FloatArray, epsilon: float, frequency: float | FloatArray
 ) -> FloatArray:
-    """Worst-case discovery rates; 0 where the rule draws nobody."""
-    theta = thetas(users)
+    """Worst-case discovery rates; 0 where the rule draws no user."""
+    theta = thetas_of(users)
     batch = rule(users, theta, epsilon)
     holders = np.floor(frequency * users)
     tail = hypergeometric_tail(holders, users, np.maximum(batch, 1), theta)
     return np.where(batch > 0, tail**LEVELS, 0.0)
 
 
-def populations(rule: Rule, epsilon: float, frequencies: FloatArray) -> FloatArray:
+def populations_needed(rule: Rule, epsilon: float, frequencies: FloatArray) -> FloatArray:
     """The least n at which each frequency is found 9 times in 10: by decades, then bisection."""
     needed = np.full_like(frequencies, math.nan)
     for exponent in range(4, 10):
         low = np.full_like(frequencies, 10.0**exponent if exponent > 4 else 9999.0)
         high = np.full_like(frequencies, 10.0 ** (exponent + 1))
-        here = np.isnan(needed) & (rates(rule, high, epsilon, frequencies) >= 0.9)
+        here = np.isnan(needed) & (worst_case_rates(rule, high, epsilon, frequencies) >= 0.9)
         while np.any(here) and np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
-            enough = rates(rule, middle, epsilon, frequencies) >= 0.9
+            enough = worst_case_rates(rule, middle, epsilon, frequencies) >= 0.9
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         needed = np.where(here, high, needed)
     return needed
 
 
 class Figures:
-    """The folder, and what one figure after the other has in common."""
+    """Makes figures of one form and saves them into a folder."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
         out.mkdir(parents=True, exist_ok=True)
 
     def axes(self, title: str, setting: str, x: str, y: str) -> Any:
-        """The title says what is shown, the line below it for what."""
+        """New axes: the title says what is shown, the line below it for which setting."""
         _, axes = plt.subplots(figsize=(6, 4.4))
         axes.set_title(f"{title}\n({setting})", fontsize=10)
         axes.set_xlabel(x)
@@ -111,7 +109,7 @@ class Figures:
         print(f"figure {number:2d}: {path}")
 
 
-def legend(axes: Any, labels: list[str]) -> None:
+def add_legend(axes: Any, labels: list[str]) -> None:
     """Colours by label, and the two rules by line."""
     lines = [
         Line2D([], [], color=c, label=label) for c, label in zip(COLOURS, labels, strict=False)
@@ -131,19 +129,19 @@ def frequency_by_epsilon(figures: Figures, number: int, users: int, largest: flo
         "worst-case discovery rate",
     )
     frequencies = np.linspace(0, largest, 400)
-    everybody = np.full_like(frequencies, users)
+    all_users = np.full_like(frequencies, users)
     for colour, epsilon in zip(COLOURS, EPSILONS, strict=False):
-        for style, rule in RULES:
-            found = rates(rule, everybody, epsilon, frequencies)
+        for style, rule in LINES_AND_RULES:
+            found = worst_case_rates(rule, all_users, epsilon, frequencies)
             axes.plot(frequencies, found, style, color=colour)
-            batch = int(rule(everybody[:1], thetas(everybody[:1]), epsilon)[0])
+            batch = int(rule(all_users[:1], thetas_of(all_users[:1]), epsilon)[0])
             cost = theorem_epsilon(users, theta, batch, LEVELS)
             first = frequencies[np.argmax(found >= 0.9)] if found[-1] >= 0.9 else math.nan
             print(
                 f"    epsilon {epsilon:g}, {rule.__name__}: m = {batch:,}, costs {cost:.3f}, "
                 f"found 9 times in 10 from frequency {first:.4f}"
             )
-    legend(axes, [f"epsilon = {epsilon:g}" for epsilon in EPSILONS])
+    add_legend(axes, [f"epsilon = {epsilon:g}" for epsilon in EPSILONS])
     figures.save(number, axes)
 
 
@@ -163,11 +161,13 @@ def population_by_epsilon(
     )
     users = np.floor(np.geomspace(1e4, largest, 400))
     for colour, epsilon in zip(COLOURS, epsilons, strict=False):
-        for style, rule in RULES:
-            axes.semilogx(users, rates(rule, users, epsilon, frequency), style, color=colour)
-            needed = populations(rule, epsilon, np.array([frequency]))[0]
+        for style, rule in LINES_AND_RULES:
+            axes.semilogx(
+                users, worst_case_rates(rule, users, epsilon, frequency), style, color=colour
+            )
+            needed = populations_needed(rule, epsilon, np.array([frequency]))[0]
             print(f"    epsilon {epsilon:g}, {rule.__name__}: 9 times in 10 from n = {needed:,.0f}")
-    legend(axes, [f"epsilon = {epsilon:g}" for epsilon in epsilons])
+    add_legend(axes, [f"epsilon = {epsilon:g}" for epsilon in epsilons])
     figures.save(number, axes)
 
 
@@ -181,10 +181,10 @@ def population_by_frequency(figures: Figures) -> None:
     )
     frequencies = np.geomspace(1e-3, 1e-1, 60)
     for colour, epsilon in zip(COLOURS, EPSILONS, strict=False):
-        for style, rule in RULES:
-            needed = populations(rule, epsilon, frequencies)
+        for style, rule in LINES_AND_RULES:
+            needed = populations_needed(rule, epsilon, frequencies)
             axes.loglog(frequencies, needed, style, color=colour)
-    legend(axes, [f"epsilon = {epsilon:g}" for epsilon in EPSILONS])
+    add_legend(axes, [f"epsilon = {epsilon:g}" for epsilon in EPSILONS])
     figures.save(4, axes)
 
 

@@ -79,9 +79,9 @@ class Population:
 
     words: list[str]  # sorted
     person: Integers  # by user
-    favourite: Integers  # word by person
+    favourite: Integers  # by person, the most frequent word
     first: Integers  # by person, where its words begin in `spoken`
-    size: Integers  # by person, how many they are
+    size: Integers  # by person, how many words it has in `spoken`
     spoken: Integers
 
     @property

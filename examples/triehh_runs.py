@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
 from triehh_printed import log10_theta
 from triehh_sizes import unit_levels
-from triehh_votes import Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
+from triehh_votes import RATE, Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
 from dphh.mechanisms.trie.path import choose_theta_and_p
 from dphh.mechanisms.trie.triehh import choose_batch
 from dphh.udfs.draws.randomness import Randomness
 
 Bits = NDArray[np.bool_]
-#: An item is found if it is in so many of the runs.
-RATE = 0.9
 LENGTH = 10  # characters, the end counted
 
 
@@ -49,7 +47,7 @@ class Trie:
             self.sizes.append(len(ids) + 1)
 
     def voters(self, counts: Floats) -> list[Integers]:
-        """Users by node; none for node 0."""
+        """How many users are at each node; 0 at node 0. `counts` says how many hold each word."""
         voters = []
         for node, size in zip(self.nodes, self.sizes, strict=True):
             k = np.bincount(node, weights=counts, minlength=size).astype(np.int64)
@@ -58,7 +56,8 @@ class Trie:
         return voters
 
     def found(self, passed: Iterable[Bits], among: Integers) -> Integers:
-        """The words that reached their end, of those that could."""
+        """Of the words `among`, those whose nodes pass at all levels up to their end. `passed`
+        says, level by level, which nodes pass."""
         for level, bits in enumerate(passed, start=1):
             among = among[(self.steps[among] < level) | bits[self.nodes[level - 1][among]]]
         return among[self.steps[among] <= self.levels]
@@ -119,7 +118,7 @@ class ByPaper:
             yield bits
 
     def draw(self) -> Integers:
-        """Users one after the other, those drawn before left out, until the batch is full.
+        """A batch of different users: draws until it is full, and leaves out users drawn before.
 
         No round draws more than are missing, so where rounds end does not matter.
         """
@@ -134,7 +133,7 @@ class ByPaper:
             users = users[~self.drawn[users]]
             order = np.arange(len(users))
             self.winner[users] = order
-            users = users[self.winner[users] == order]  # each once
+            users = users[self.winner[users] == order]  # each user once
             self.drawn[users] = True
             parts.append(users)
             missing -= len(users)
@@ -143,7 +142,7 @@ class ByPaper:
         return batch
 
 
-Way = ByPath | ByPaper
+SamplingWay = ByPath | ByPaper
 
 
 class Simulation:
@@ -158,22 +157,22 @@ class Simulation:
             self.tries[unit] = Trie(self.population.words, unit)
         return self.tries[unit]
 
-    def printed(self, epsilon: float, levels: int = LENGTH) -> ByPaper:
+    def preprint_way(self, epsilon: float, levels: int = LENGTH) -> ByPaper:
         """The preprint's theta and batch, as its experiments have them."""
         n = self.population.users
         theta = log10_theta(n)
         batch = math.floor(min(-math.expm1(-epsilon / levels) / 10 * n, n / (theta + 1)))
         return ByPaper(n, batch, theta, self.randomness)
 
-    def path(self, epsilon: float, delta: float) -> ByPath:
+    def path_way(self, epsilon: float, delta: float) -> ByPath:
         chosen = choose_theta_and_p(epsilon, delta, LENGTH)
         return ByPath(chosen.p, chosen.theta, self.randomness)
 
-    def paper(self, epsilon: float, delta: float) -> ByPaper:
+    def paper_way(self, epsilon: float, delta: float) -> ByPaper:
         plan = choose_batch(self.population.users, epsilon, LENGTH, delta)
         return ByPaper(plan.users, plan.batch, plan.theta, self.randomness)
 
-    def run(self, name: str, way: Way, runs: int, *, several: bool, unit: int = 1) -> Runs:
+    def run(self, name: str, way: SamplingWay, runs: int, *, several: bool, unit: int = 1) -> Runs:
         started = time.perf_counter()
         trie, people = self.trie(unit), self.population
         words = people.single
@@ -200,7 +199,7 @@ class Runs:
     """The words found in each run."""
 
     name: str
-    way: Way
+    way: SamplingWay
     found: list[Integers]
     frequency: Floats  # users of each word
     trie: Trie
@@ -213,7 +212,7 @@ class Runs:
     @cached_property
     def findable(self) -> Integers:
         """Words short enough and held by theta users at least, most frequent first."""
-        order = top(self.frequency)
+        order = by_frequency(self.frequency)
         short = self.trie.steps[order] <= self.trie.levels
         return order[short & (self.frequency[order] >= self.way.theta)]
 
@@ -226,13 +225,13 @@ class Runs:
     def recall(self, ks: Integers) -> Floats:
         """Recall of the top K: a row a run."""
         rank = np.empty(len(self.frequency), dtype=np.int64)
-        rank[top(self.frequency)] = np.arange(len(self.frequency))
+        rank[by_frequency(self.frequency)] = np.arange(len(self.frequency))
         rows = [np.searchsorted(np.sort(rank[found]), ks) for found in self.found]
         return np.array(rows) / ks
 
     def curve(self) -> tuple[Floats, Floats, Floats]:
-        """By frequency, in bins a quarter of a doubling wide: its middle, mean and 95% interval's
-        half width for one word's rate."""
+        """Words in bins of frequency, a quarter of a doubling wide: each bin's middle, mean rate,
+        and half width of the 95% interval of one word's rate."""
         holders, rates = self.frequency[self.findable], self.rates[self.findable]
         bins = np.floor(4 * np.log2(holders)).astype(np.int64)
         at, members = np.unique(bins, return_inverse=True)
@@ -246,7 +245,7 @@ class Runs:
     def rarest(self) -> tuple[float, float, int]:
         """Users of the rarest word found with probability 0.9; users down to which nine in ten of
         any 25 neighbouring words are; users that the worst case needs."""
-        worst = needed(self.way, self.trie.levels)
+        worst = holders_needed(self.way.sampling, self.way.theta, self.trie.levels)
         holders, often = self.frequency[self.findable], self.rates[self.findable] >= RATE
         if not often.any():
             return math.nan, math.nan, worst
@@ -258,10 +257,6 @@ class Runs:
         return float(holders[often].min()), typical, worst
 
 
-def needed(way: Way, levels: int) -> int:
-    return holders_needed(way.sampling, way.theta, levels, RATE)
-
-
-def top(frequency: Floats) -> Integers:
-    """Words, the most frequent first, equals by the alphabet."""
+def by_frequency(frequency: Floats) -> Integers:
+    """The words, the most frequent first; equally frequent ones by the alphabet."""
     return np.argsort(-frequency, kind="stable")

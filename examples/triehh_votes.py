@@ -18,7 +18,7 @@ from dphh.mechanisms.trie.triehh import LARGEST_POPULATION
 from dphh.privacy.search import least_whole
 
 FloatArray = NDArray[np.float64]
-RATE = 0.9
+RATE = 0.9  # a word counts as found if it is found at least so often
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def draw_sketch(
         rows = np.flatnonzero(in_row == users)
         coins = draw_binomials(randomness, users, flip, len(rows) * cells)
         sums[rows] = coins.reshape(len(rows), cells)
-    # Cells that somebody holds, anew: their first draw is looked at by nobody.
+    # Cells that users hold are drawn again; their first draw is not used.
     at, holders = np.unique(function * cells + cell, return_counts=True)
     others = in_row[at // cells] - holders
     flat = sums.reshape(-1)
