@@ -6,10 +6,10 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from dphh import Corpus
+from tests.engines.levels import frame
 
 #: How a corpus of texts is read: as the words that a trial put into it.
 WORDS: dict[str, Any] = {"text": "what", "split": "white space"}
@@ -45,5 +45,4 @@ def written(folder: Path, *queries: str, **read: Any) -> Corpus:
 
 
 def of_rows(rows: Sequence[tuple[Any, Any]], **read: Any) -> Corpus:
-    frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-    return Corpus(frame, user="who", **read)
+    return Corpus(frame(rows), user="who", **read)

@@ -39,16 +39,13 @@ class LosesAnExecutor:
                 (self.folder / "lost").touch(exist_ok=False)
             except FileExistsError:
                 return drawn
-            executor = _parent(os.getppid())  # above Spark's Python is its daemon
+            daemon = Path(f"/proc/{os.getppid()}/stat").read_text()  # above Spark's Python
+            executor = int(daemon.rsplit(")", 1)[1].split()[1])
             os.kill(executor, signal.SIGSTOP)
             shutil.copytree(os.environ["SPARK_EXECUTOR_DIRS"], self.folder / "left")
             os.kill(executor, signal.SIGKILL)
             time.sleep(60)
         return drawn
-
-
-def _parent(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
 def rows_of(release: Release) -> list[list[Any]]:

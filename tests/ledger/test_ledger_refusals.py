@@ -1,6 +1,5 @@
 """Refusals of the ledger: who is refused, by which layer, and that nothing is recorded."""
 
-import polars as pl
 import pytest
 
 from dphh import Corpus, Ledger
@@ -9,7 +8,6 @@ from tests.ledger.asked import ask, asked, items_price
 
 FILES = Corpus("/data/reviews.parquet", user="author", text="body")
 BY_ROW = Corpus("/data/reviews.parquet", user="row", text="body")
-FRAME = Corpus(pl.DataFrame(), user="author", text="body")
 OTHER = Corpus("/data/other.parquet", user="author", text="body")
 
 
@@ -17,10 +15,8 @@ OTHER = Corpus("/data/other.parquet", user="author", text="body")
     ("source", "epsilon", "named", "kind", "said"),
     [
         (FILES, 0.5, None, BudgetRefused, "75% is used; one more run may have epsilon 0.25 at"),
-        (FRAME, 0.1, None, BudgetRefused, "which account pays"),
         (BY_ROW, 0.1, None, BudgetRefused, "counts them by user='row'"),
         (OTHER, 0.1, "reviews", UsageError, "is for /data/reviews.parquet, not for"),
-        (FILES, 0.1, "typo", UsageError, "no account 'typo'"),
     ],
 )
 def test_a_refusal_records_nothing(book, source, epsilon, named, kind, said):

@@ -95,7 +95,6 @@ def test_what_cannot_be_read_as_a_prior_is_refused(private, news, table, tmp_pat
     for options, said in (
         ({"prior": trie}, "found a release of trie"),
         ({"prior_is_public": True}, "found no prior; give prior="),
-        ({"prior_text": "body"}, "found no prior; give prior="),
         ({"prior": table, "method": "dpne", **PUBLIC}, "method='dpne' takes nothing"),
         ({"prior": tmp_path / "none.parquet", **PUBLIC}, "it lists no word"),
     ):

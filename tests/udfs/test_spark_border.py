@@ -70,7 +70,8 @@ class Spark:
 
 @pytest.fixture(autouse=True)
 def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark asks Java what type a function of columns gives, and nothing else of it."""
+    """Spark asks Java what type a function of columns gives, and nothing else of it. What DuckDB
+    makes tokens of are tokens here."""
 
     def declare(function: Any, gives: str) -> Any:
         declared = SimpleNamespace(func=function, gives=gives, deterministic=True)
@@ -81,10 +82,6 @@ def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(border, "_arrow_udf", declare)
     monkeypatch.setattr(border, "from_arrow_type", lambda _: SimpleNamespace(simpleString=str))
-
-
-@pytest.fixture(autouse=True)
-def tokens_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "tokens_of", lambda content, column, expression: content)
 
 

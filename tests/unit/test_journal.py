@@ -10,9 +10,8 @@ import pytest
 
 from dphh import Corpus
 from dphh.journal import once_for_run, rows_as_parquet
-from dphh.ledger import Booked, Ledger, Request
-from dphh.ledger.budget import Booking
-from dphh.privacy.events import GaussianEvent
+from dphh.ledger import Booked, Ledger
+from tests.ledger.asked import ask
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
 
@@ -36,9 +35,7 @@ class Drawn:
 
 def begun(ledger: Ledger, run: str) -> Booked:
     corpus = Corpus("/not/there", user="who", text="what")
-    price = Booking((GaussianEvent(9.0),), 1.0, 1e-6)
-    asked = Request(corpus, "x", {"run": run}, price)
-    return ledger.book(asked, {"plan": "one"}, run_id=run)
+    return ask(ledger, run, corpus, 1.0, run=run)
 
 
 def number(drawn: Any) -> int:

@@ -16,6 +16,7 @@ from dphh.ledger import Request
 from dphh.ledger.places import files_hash
 from dphh.replay import Note, remember
 from dphh.testing import SeededRandomness
+from tests.engines.levels import frame
 
 ROWS = [(user, "the same words") for user in range(300)] + [(1, "secret")]
 
@@ -27,10 +28,6 @@ def plan(corpus, **asked):
 @pytest.fixture
 def corpus(written):
     return written(ROWS)
-
-
-def frame(rows=ROWS):
-    return pl.DataFrame(rows, schema=["who", "what"], orient="row")
 
 
 def states(ledger):
@@ -256,7 +253,7 @@ def test_rows_without_a_user_are_refused_where_the_ledger_was_replaced_meanwhile
 
 
 def test_a_release_given_by_its_id_is_not_taken_for_that_of_this_table(ledger):
-    first = plan(Corpus(frame(), user="who", text="what")).run(ledger=ledger)
+    first = plan(Corpus(frame(ROWS), user="who", text="what")).run(ledger=ledger)
     others = Corpus(frame([(n, "goodbye") for n in range(300)]), user="who", text="what")
     with pytest.warns(UserWarning, match="made before, and this is its release.*is not seen"):
         assert plan(others).run(ledger=ledger, run_id=first.run_id).table == first.table
@@ -268,7 +265,7 @@ def test_a_release_given_by_its_id_is_not_taken_for_that_of_this_table(ledger):
 @pytest.mark.filterwarnings("ignore:run .* was made before")
 def test_a_table_with_an_account_does_not_pay_twice_unasked(ledger):
     def asked():
-        return plan(Corpus(frame().lazy(), user="who", text="what", account="greetings"))
+        return plan(Corpus(frame(ROWS).lazy(), user="who", text="what", account="greetings"))
 
     ledger.add("greetings", asked().corpus, 5.0, 1e-4)
     first = asked().run(ledger=ledger)
