@@ -127,7 +127,7 @@ class LevelToRun:
         # A noised number of users counts as 0 if noise alone could easily reach it.
         users = shown.list_sizes / list_size_weight(first_norm)
         users_by_list_size = np.where(shown.list_sizes > 2 * self.sigma_grid, users, 0.0)
-        most_spurious = self.most_spurious(shown.row_sizes)
+        most_spurious = self.most_spurious(shown.row_sizes, 0.0)
         scaled_weights = weight_scaling(users_by_list_size)
         first_sigma = self.sigma_grid / first_norm
         views = self._views_by_partition(shown.row_sizes, users_by_list_size, first_sigma)
@@ -146,7 +146,7 @@ class LevelToRun:
         even = self.budget.even_second_share()
         view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
         finds = planned(view, most_spurious, even).finds
-        most_spurious = self.most_spurious_after_planning(most_spurious, finds)
+        most_spurious = self.most_spurious(shown.row_sizes, finds)
         second_share = self.second_share(partial(planned, view, most_spurious))
         plan = planned(view, most_spurious, second_share)
         part_of_class, shape = view.partition.part_of_class, view.row_sizes.shape
@@ -160,7 +160,7 @@ class LevelToRun:
 
         classes = self.valid.classes_of(passed.keys)
         norms = first_norm, second_norm
-        masses = estimated_masses(
+        masses_of_grams = estimated_masses(
             passed.first / first_norm,
             passed.second / second_norm,
             scaled_weights(weights[classes, passed.bins] / PLAIN_WEIGHT),
@@ -168,13 +168,20 @@ class LevelToRun:
             view.distributions,
             part_of_class[classes],
         )
-        unlisted_masses = self._masses_of_unlisted_words(passed, norms, scaled_weights)
+        masses_of_words = self._masses_of_unlisted_words(passed, norms, scaled_weights)
+        masses = np.concatenate([masses_of_grams, masses_of_words])
         shares = first_share, second_share
-        outcome = LevelOutcome(passed, masses, unlisted_masses, shares, most_spurious)
-        return self.release_of(outcome)
+        return self.release_of(passed, masses, shares, most_spurious)
 
-    def release_of(self, outcome: LevelOutcome) -> Any:
-        return ForecastRelease(outcome.passed.keys, outcome.masses, outcome.shares)
+    def release_of(
+        self,
+        passed: PassedGrams,
+        masses: Floats,
+        shares: tuple[float, float],
+        most_spurious: float,
+    ) -> Any:
+        """The release of the level. `masses`: of the grams, and then of the unlisted words."""
+        return ForecastRelease(passed.keys, masses, shares)
 
     def _views_by_partition(
         self, row_sizes: Integers, users_by_list_size: Floats, sigma: float
@@ -193,14 +200,10 @@ class LevelToRun:
         """The forecast mass of each class, and an upper bound on the mass of every gram."""
         return self.valid.forecasts, self.largest_mass
 
-    def most_spurious(self, row_sizes: Integers) -> float:
-        """The largest allowed expected number of spurious grams, before round 2 is planned."""
+    def most_spurious(self, row_sizes: Integers, finds: float) -> float:
+        """The largest allowed expected number of spurious grams. `finds`: how many finds a plan of
+        round 2 expects; 0 before there is one."""
         return self.spurious * self.below
-
-    def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
-        """The largest allowed expected number of spurious grams of the level. `finds`: how many
-        finds a plan with the bound `most_spurious` expects."""
-        return most_spurious
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         """The share of the whole mu^2 that round 2 gets."""
@@ -235,19 +238,6 @@ class PartitionView:
     partition: Partition
     row_sizes: Floats
     distributions: MassDistributions
-
-
-@dataclass(frozen=True, eq=False)
-class LevelOutcome:
-    """The outcome of both rounds of a level: the grams that passed, their masses and those of
-    unlisted words, the share of mu^2 that each round spent, and the largest allowed expected number
-    of spurious grams."""
-
-    passed: PassedGrams
-    masses: Floats
-    unlisted_masses: Floats
-    shares: tuple[float, float]
-    most_spurious: float
 
 
 @dataclass(frozen=True, eq=False)

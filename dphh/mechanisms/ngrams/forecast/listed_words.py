@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelOutcome, LevelToRun
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun, PassedGrams
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import (
@@ -48,12 +48,17 @@ class WordsLevelToRun(LevelToRun):
     #: The words of the list, as an Arrow array.
     words: Any
 
-    def release_of(self, outcome: LevelOutcome) -> WordsRelease:
-        listed = self.words.take(pa.array(outcome.passed.keys))
-        assert outcome.passed.unlisted_words is not None
-        words = pa.concat_arrays([listed, outcome.passed.unlisted_words.words.cast(listed.type)])
-        masses = np.concatenate([outcome.masses, outcome.unlisted_masses])
-        return WordsRelease(words, masses, outcome.most_spurious)
+    def release_of(
+        self,
+        passed: PassedGrams,
+        masses: Floats,
+        shares: tuple[float, float],
+        most_spurious: float,
+    ) -> WordsRelease:
+        assert passed.unlisted_words is not None
+        listed = self.words.take(pa.array(passed.keys))
+        words = pa.concat_arrays([listed, passed.unlisted_words.words.cast(listed.type)])
+        return WordsRelease(words, masses, most_spurious)
 
     def forecasts_and_largest_mass(self, users_by_list_size: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the mass of all words, which follows from the list
@@ -61,13 +66,9 @@ class WordsLevelToRun(LevelToRun):
         total = float((users_by_list_size * LIST_SIZE_BIN_STARTS**0.5).sum())
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
-    def most_spurious(self, row_sizes: Integers) -> float:
-        return max(
-            1.0, self.spurious * float(row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum())
-        )
-
-    def most_spurious_after_planning(self, most_spurious: float, finds: float) -> float:
-        return max(most_spurious, self.spurious * finds)
+    def most_spurious(self, row_sizes: Integers, finds: float) -> float:
+        surely_held = row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum()
+        return max(1.0, self.spurious * float(surely_held), self.spurious * finds)
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         return self.budget.even_second_share()
