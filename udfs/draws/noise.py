@@ -63,7 +63,7 @@ class _Sampler:
     def noise_of(
         self, random_words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
-        """The noise that each random word gives, with further ones where 63 bits do not decide."""
+        """The noise that each random word gives. Draws further ones if 63 bits do not decide."""
         uniform = random_words >> np.uint64(1)
         self.drawn += len(random_words)
         if self.drawn < _DRAWS_BEFORE_GUIDE:

@@ -251,7 +251,7 @@ def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> p
 
 
 def texts_by_user(users_of_texts: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Sorts texts by user: the number of each text's user is given, and is overwritten. Yields
+    """Sorts texts by user, given the number of each text's user, which is overwritten. Yields
     users in ascending order and the indices of their texts, TEXTS_AT_ONCE texts or so at a time; no
     user is divided.
 

@@ -41,9 +41,9 @@ class GivenGrams:
         number = {word: position for position, word in enumerate(words)}
         self._end = number.get(END_OF_TEXT, -1)
         self._words = pa.array(words, pa.large_string())
-        #: For each length of a prefix: an index of the steps, of which each reaches one prefix; and
-        #: by prefix, the number of the sequence that it is, or -1. A step is the number (number of
-        #: the prefix that is one word shorter) * (how many words there are) + (next word's number).
+        #: For each length: an index of the steps to the prefixes of this length, and the number of
+        #: the sequence that each prefix is, or -1. A step is a number: (number of the prefix that
+        #: is one word shorter) * (how many words there are) + (number of the last word).
         self._steps: list[tuple[KeyIndex, Integers]] = []
         at = [0] * len(sequences)  # the number of each sequence's prefix of this length
         for depth in range(1, max(map(len, sequences), default=0) + 1):

@@ -68,8 +68,8 @@ def equal_weights_of_words(
 def weights_by_w(
     words: WordsWithIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
 ) -> WeightRule:
-    """The rule of `dphh_contributions_by_w`: weights by the w of each word (equal weights without
-    `w`), and every word that any user holds, even if all its weights are 0."""
+    """The rule of `dphh_contributions_by_w`: weights by the w of each word; equal ones if `w` is
+    None. Words stay in the result even if all their weights are 0."""
     hash_keys = words.hashes().take
     if w is None:
         return EqualWeights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)

@@ -40,9 +40,9 @@ class Vocabulary:
         self._lock = Lock()
         #: The spellings of a closed vocabulary, by word id.
         self._closed: Any = None
-        self._reset_categories()
+        self._start_new_categories()
 
-    def _reset_categories(self) -> None:
+    def _start_new_categories(self) -> None:
         self._kind: Any = pl.Categorical(pl.Categories.random())
         # Polars forgets categories that no column uses. "", which is no word, comes first, so that
         # it gets the id -1 and the words get ids from 0.
@@ -55,7 +55,7 @@ class Vocabulary:
         if self._closed is None:
             return
         closed, self._closed = self._closed, None
-        self._reset_categories()
+        self._start_new_categories()
         for start in range(0, len(closed), SPELLED_AT_ONCE):
             self._ids_plus_one_of_polars(
                 pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String)
