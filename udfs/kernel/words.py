@@ -1,5 +1,5 @@
 """The words that word ids stand for: in one process the run's vocabulary, on Spark the list of
-words that a row of users has. And public values of words, by their ids."""
+words that a block has. And public values of words, by their ids."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class WordsWithIds(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class WordsOfRow:
-    """The distinct words of a row's users. The row's word ids are indices of `words`."""
+class WordsOfBlock:
+    """The distinct words of a block's users. The block's word ids are indices of `words`."""
 
     words: Any
+    ids_at_positions: Any
 
     def __len__(self) -> int:
         return len(self.words)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -28,7 +27,7 @@ from dphh.errors import EngineOutOfMemory
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.kernel.words import WordsOfRow
+from dphh.udfs.kernel.words import WordsOfBlock
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf
@@ -60,11 +59,6 @@ def register(
 
 def register_arrow(spark: SparkSession, name: str, function: Any, result_type: str) -> None:
     spark.udf.register(name, _arrow_udf(function, result_type).asNondeterministic())
-
-
-@dataclass(frozen=True, eq=False)
-class WordsOfBlock(WordsOfRow):
-    ids_at_positions: Any
 
 
 class Broadcast:
