@@ -44,8 +44,6 @@ LONGEST_NGRAM = 100
 #: reaches a tail of this times 2^-31.
 LEAST_SPURIOUS = 1e-12
 
-THEOREMS = {"forecast": THEOREM_WITHOUT_PRIOR, "dpne": DPNE_THEOREM}
-
 
 def price_ngrams(
     *,
@@ -90,7 +88,7 @@ def price_ngrams(
     check_choice("method", method, METHODS)
     if method == "forecast":
         _refuse_dpne_options(max_items, pruning, decay, shares)
-    if prior is not None and method != "forecast":
+    elif prior is not None:
         raise UsageError(
             f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
             "from a public text: leave prior out"
@@ -109,18 +107,19 @@ def price_ngrams(
         *counting.parameters,
         *(() if given is None else (("prior", given.digest),)),
     )
-    if method != "forecast":
-        parameters += (
-            ("pruning", pruning),
-            ("decay", float(decay)),
-            ("shares", None if shares is None else tuple(map(float, shares))),
-        )
     if method == "forecast":
+        theorem = THEOREM_WITHOUT_PRIOR if given is None else THEOREM_WITH_PRIOR
         levels, events, delta_shares = price_forecast(
             epsilon, delta, max_n, bounds[0], float(spurious), counting, given
         )
         found = users_needed_for_words(levels)
     else:
+        parameters += (
+            ("pruning", pruning),
+            ("decay", float(decay)),
+            ("shares", None if shares is None else tuple(map(float, shares))),
+        )
+        theorem = DPNE_THEOREM
         levels, events, delta_shares = price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares, counting
         )
@@ -135,7 +134,7 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=(THEOREMS[method] if given is None else THEOREM_WITH_PRIOR) + counting.theorem,
+            theorem=theorem + counting.theorem,
             delta_shares=delta_shares,
             caveats=() if given is None else (given.caveat, spurious_words_caveat("`spurious`")),
         ),

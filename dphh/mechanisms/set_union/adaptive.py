@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.rounds import SIPS_MIN_FINDS_OF_ROUND_1, merged_round
+from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1, merged_round
 from dphh.privacy.reweighing import Reweighing
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
@@ -61,7 +61,7 @@ class SipsRounds:
         self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
     ) -> Sequence[SetUnionLevel]:
         """The rounds still to run: the planned ones, or others if what was released asks for it."""
-        few = len(ran) == 1 and ran[0][1].num_rows < SIPS_MIN_FINDS_OF_ROUND_1
+        few = len(ran) == 1 and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1
         return [merged_round(planned)] if few and planned else planned
 
 

@@ -22,7 +22,7 @@ _SIPS_PARTS = [SIPS_DECAY ** (SIPS_ROUNDS - 1 - i) for i in range(SIPS_ROUNDS)]
 SIPS_SHARES = tuple(part / sum(_SIPS_PARTS) for part in _SIPS_PARTS)
 #: If the first round finds fewer items than this, no items are common, so removing found items from
 #: users gains nothing. One round then spends the rest of the budget instead of several.
-SIPS_MIN_FINDS_OF_ROUND_1 = 5
+MIN_FINDS_OF_ROUND_1 = 5
 
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 

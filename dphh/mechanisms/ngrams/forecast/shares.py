@@ -12,9 +12,8 @@ THRESHOLDS_DELTA_SHARE = 0.25
 #: of mu^2, and its share of the thresholds' delta. Each has half the noise of the one before it.
 WORD_ROUND_PARTS = (1 / 21, 4 / 21, 16 / 21)
 WORD_ROUND_DELTA_SHARES = (0.02, 0.03, 0.95)
-#: If round 1 of level 1 finds fewer words than this, one round replaces rounds 2 and 3. It gets
-#: ONE_ROUND_PART of an even share of mu^2, a little more than DPNE gets for half the delta.
-MIN_FINDS_OF_ROUND_1 = 5
+#: If round 1 of these finds very few words, one round replaces rounds 2 and 3. It gets this part of
+#: an even share of mu^2, a little more than DPNE gets for half the delta.
 ONE_ROUND_PART = 1.05
 #: With a prior, level 1 has two rounds, each with a threshold for unlisted words. For each round:
 #: its share of the thresholds' delta.

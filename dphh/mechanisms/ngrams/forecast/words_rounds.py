@@ -14,9 +14,9 @@ import pyarrow as pa
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.price import ladder_budget, one_round_of_words
-from dphh.mechanisms.ngrams.forecast.shares import MIN_FINDS_OF_ROUND_1
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds
+from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1
 from dphh.price import Price
 
 
