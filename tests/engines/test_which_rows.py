@@ -127,6 +127,13 @@ def test_a_value_is_no_sql(path: Path) -> None:
     assert near(users(corpus), expected(lambda r: (r["country"] or "") >= "o' OR 'a' = 'a"))
 
 
+def test_a_row_without_a_user_is_refused_though_the_condition_leaves_it_out(tmp_path: Path) -> None:
+    pl.DataFrame({"who": ["ann", None], "what": ["a", "b"]}).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what", where="what = 'a'")
+    with pytest.raises(CorpusError, match="NULL user id"):
+        users(corpus)
+
+
 def test_other_rows_are_another_request_and_the_manifest_says_which(
     path: Path, ledger: Ledger
 ) -> None:
