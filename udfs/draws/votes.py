@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.errors import UsageError
+from dphh.privacy.search import least_whole
 from dphh.udfs.draws.randomness import Randomness, keys_if_needed, numbered_keys
 from dphh.udfs.text.hashes import Integers
 
@@ -41,21 +42,14 @@ def enough_users_to_pass(numerator: int, theta: int) -> int:
     p = numerator / 2.0**64
     a = theta - 1
 
-    def log_failure_bound(k: int) -> float:
-        mu = k * p
+    def is_enough(users: int) -> bool:
+        mu = users * p
         if mu <= a:
-            return 0.0
-        return -mu + a + (a * log(mu / a) if a else 0.0)
+            return False
+        log_bound = -mu + a + (a * log(mu / a) if a else 0.0)
+        return log_bound <= _LOG_OF_NEGLIGIBLE - 1.0  # a margin far above rounding errors
 
-    high = max(2 * theta, 2)
-    while log_failure_bound(high) > _LOG_OF_NEGLIGIBLE - 1.0:  # a margin far above rounding errors
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_enough = log_failure_bound(middle) <= _LOG_OF_NEGLIGIBLE - 1.0
-        low, high = (low, middle) if is_enough else (middle, high)
-    return high
+    return least_whole(is_enough, theta)
 
 
 def draw_votes(
