@@ -103,11 +103,11 @@ def keys_of_counted_words(
     max_items: int,
     salt: int,
 ) -> pa.Array:
-    """`dphh_keys_of_words(user_hashes, lengths, ids, words, keys_by_id, others, max_items, salt)`:
-    the key of the word at each position, by word id, or -1 if the user does not count for the word.
+    """`dphh_keys_of_words`: the key of the word at each position, or -1 if the user does not count
+    for the word.
 
     A user counts for all words of the public list, whose keys are their numbers in the list, and
-    for at most `max_items` others (`dropped_pairs`), which have keys from `others` on.
+    for at most `max_items` others (`dropped_pairs`), whose keys are `first_unlisted_key` or above.
     """
     lists = one_array(ids)
     hashes, held_ids = values_of(one_array(user_hashes)), values_of(lists)
