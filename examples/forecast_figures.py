@@ -86,13 +86,10 @@ def draw_by_epsilon(runs: Runs) -> None:
     axes = figure.add_subplot()
     totals = [sum(runs.found(name, LADDER, epsilon=epsilon)) for epsilon in EPSILONS]
     axes.plot(EPSILONS, totals, "-o", color=FORECAST, lw=2, label=LADDER)
-    tried = {
-        decay: [
-            sum(runs.found(name, f"DPNE, decay {decay:g}", epsilon=epsilon, **dpne(decay)))
-            for epsilon in EPSILONS
-        ]
-        for decay in DECAYS
-    }
+    tried = {}
+    for decay in DECAYS:
+        label, options = f"DPNE, decay {decay:g}", {"method": "dpne", "decay": decay}
+        tried[decay] = [sum(runs.found(name, label, epsilon=e, **options)) for e in EPSILONS]
     axes.plot(EPSILONS, tried[1.0], "-s", color=DPNE, lw=2, label=PAPER)
     best = np.max([*tried.values()], axis=0)
     axes.plot(EPSILONS, best, "--D", color=DECAYED, label="DPNE, the best decay of each")
@@ -101,10 +98,6 @@ def draw_by_epsilon(runs: Runs) -> None:
     axes.minorticks_off()
     label_axes(axes, f"{name}, delta {DELTA:g}", "epsilon")
     save(figure, runs, 2)
-
-
-def dpne(decay: float) -> dict[str, Any]:
-    return {"method": "dpne", "decay": decay}
 
 
 def even_weights(rows: Any, *_: Any) -> Any:

@@ -74,7 +74,10 @@ class Folder:
             writer.writerow(header)
             writer.writerows(rows)
         shown = rows if shown is None else shown
-        cells = [[_as_text(x) for x in row] for row in (header, *shown)]
+        cells = [
+            [f"{x:.4g}" if isinstance(x, float) else str(x) for x in row]
+            for row in (header, *shown)
+        ]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for row in cells:
             print("    " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)))
@@ -83,10 +86,6 @@ class Folder:
 
     def check(self, holds: bool, what: str) -> None:
         self.verdicts.append((bool(holds), what))
-
-
-def _as_text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def new_figure(title: str, x: str, y: str) -> tuple[Any, Any]:

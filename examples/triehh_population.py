@@ -96,19 +96,10 @@ class Population:
     def several(self, randomness: Randomness) -> Integers:
         """A word a user, drawn in proportion to how often the user says it."""
         halves = randomness.random_words(-(-self.users // 2), "word of the run").view(np.uint32)
-        size = self._size_by_user
+        size = self.size[self.person].astype(np.uint64)
         chosen = (halves[: self.users] * size) >> np.uint64(32)
-        drawn: Integers = self.spoken[self._first_by_user + chosen.astype(np.int64)]
+        drawn: Integers = self.spoken[self.first[self.person] + chosen.astype(np.int64)]
         return drawn
-
-    @cached_property
-    def _size_by_user(self) -> NDArray[np.uint64]:
-        return self.size[self.person].astype(np.uint64)
-
-    @cached_property
-    def _first_by_user(self) -> Integers:
-        first: Integers = self.first[self.person]
-        return first
 
     @cached_property
     def single_counts(self) -> Floats:
