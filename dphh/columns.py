@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dphh.errors import UsageError
 
 #: All columns of releases and their types; `COLUMN_MEANINGS` says what they mean.
-COLUMNS: dict[str, pa.DataType] = {
+COLUMN_TYPES: dict[str, pa.DataType] = {
     "level": pa.int32(),
     "item": pa.string(),
     "tokens": pa.list_(pa.string()),
@@ -42,7 +42,7 @@ SORT_ORDER = (
 
 def schema_of(*more: str) -> pa.Schema:
     """The schema of a release that has these columns besides `COMMON_COLUMNS`."""
-    return pa.schema([(name, COLUMNS[name]) for name in (*COMMON_COLUMNS, *more)])
+    return pa.schema([(name, COLUMN_TYPES[name]) for name in (*COMMON_COLUMNS, *more)])
 
 
 #: For releases of `items` and `ngrams` without counts, and with counts.

@@ -43,8 +43,8 @@ class Profile:
 
 @dataclass(frozen=True)
 class Detection:
-    """How many users an n-gram of each length needs to be found, for each number of words that a
-    user is assumed to hold."""
+    """How many users must hold an n-gram of each length so that it is found with `probability`, for
+    each assumed number of words per user."""
 
     #: (words per user, ((length, users or None where no number of users is enough), ...)).
     scenarios: tuple[tuple[int, tuple[tuple[int, int | None], ...]], ...]

@@ -32,8 +32,8 @@ class Privacy:
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the epsilon for everything that one user contributes.
     user_epsilon: float | None = None
-    #: The epsilon of a report, and of a user, against those who see the shuffled reports; set where
-    #: `central_epsilon` and `user_epsilon` hold against those who see sums of reports only.
+    #: For local randomisers: the epsilon of a report, and of a user, against those who see all
+    #: shuffled reports. `central_epsilon` and `user_epsilon` are against those who see sums only.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
     #: The kind of the unit: a user; one combination of values of several user columns, of which a

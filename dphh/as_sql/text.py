@@ -124,7 +124,7 @@ def with_values(text: str, known: Mapping[str, Any]) -> str:
 
     def filled(part: str, values: Mapping[str, Any]) -> str:
         return _PARAMETER_PATTERN.sub(
-            lambda name: value_sql(values[name[1]]) if name[1] in values else name[0], part
+            lambda name: sql_literal(values[name[1]]) if name[1] in values else name[0], part
         )
 
     integers = {name: value for name, value in known.items() if isinstance(value, int)}
@@ -135,17 +135,17 @@ def with_values(text: str, known: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def value_sql(value: Any) -> str:
+def sql_literal(value: Any) -> str:
+    """A value of Python as an SQL literal; one unprintable character as chr(code)."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # `ldp_trie` writes characters as code points, of which some are unprintable.
         code = len(value) == 1 and not value.isprintable()
         return f"chr({ord(value)})" if code else literal(value)
     if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(map(value_sql, value)) + "]"
+        return "[" + ", ".join(map(sql_literal, value)) + "]"
     return repr(value)
 
 
@@ -157,7 +157,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
     content, relation = corpus.content, CORPUS_TABLE_NAME
     if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
-        relation = f"read_parquet({value_sql(places)}, union_by_name = true)"
+        relation = f"read_parquet({sql_literal(places)}, union_by_name = true)"
     types = dict.fromkeys(corpus.columns.values(), "VARCHAR")
     kind = "text"
     if content.reading == "list":

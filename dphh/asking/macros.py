@@ -13,7 +13,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from dphh.columns import COLUMNS
+from dphh.columns import COLUMN_TYPES
 from dphh.corpora.quoted import literal
 from dphh.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS, Verb
@@ -52,7 +52,7 @@ RELEASES_SCHEMA = pa.schema(
     }
 )
 #: The columns of all verbs' releases; NULL where a release lacks one.
-RELEASE_SCHEMA = pa.schema(COLUMNS)
+RELEASE_SCHEMA = pa.schema(COLUMN_TYPES)
 HELP_SCHEMA = pa.schema(_columns_of_type("costs call what", _TEXT))
 OPTIONS_SCHEMA = pa.schema(_columns_of_type("option default what", _TEXT))
 _SQL_TYPE_OF_ARROW_TYPE = {

@@ -63,6 +63,7 @@ dphh finds what many people share, and publishes it with differential privacy.
   dphh demo                            see it work, on made-up people
   dphh check FILE --user U --text T    look at your own table, for free
   dphh ngrams FILE --user U --text T --max-n 3 --epsilon 1 --delta 1e-6 --plan
+                                       the price of a search, for free
   dphh --help                          all commands; dphh ngrams --help its options"""
 
 

@@ -272,13 +272,13 @@ def statement_of(book: Ledger, account: str) -> str:
 
 
 def _statement_line_on_run(book: Ledger, run: Entry) -> str:
-    """The statement's line on a run. Of a settled run it names the version of dphh."""
-    made = book.release(run.run_id)[0] if run.state == "settled" else {}
-    by = f", dphh {made['versions']['dphh']} on {made['engine']['name']}" if made else ""
-    return (
-        f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
-        f"{run.analyst or run.who}{by}, run {run.run_id}"
-    )
+    """The statement's line on a run. Of a settled run also the version of dphh and the engine."""
+    line = f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
+    line += run.analyst or run.who
+    if run.state == "settled":
+        made = book.release(run.run_id)[0]
+        line += f", made with dphh {made['versions']['dphh']} on {made['engine']['name']}"
+    return f"{line}, run {run.run_id}"
 
 
 def local_epsilon(run: Entry) -> float | None:

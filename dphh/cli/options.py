@@ -44,7 +44,7 @@ ledger_option = grouped_option(
     "ledger_file",
     group=WHERE,
     metavar="FILE",
-    help="Ledger file; default: $DPHH_LEDGER, or your own.",
+    help="Ledger file; else $DPHH_LEDGER, else one in ~/.local/share/dphh.",
 )
 engine_option = grouped_option(
     "--engine",
@@ -129,8 +129,8 @@ def corpus_of_command(
         names = ledger.names()
         known = f" (the ledger has {', '.join(sorted(names))})" if names else ""
         raise click.UsageError(
-            f"--user: the ledger has no account {account_or_path!r}{known}, so it is read as a "
-            "path: name its user column with --user, and its content with --text or --item"
+            f"--user: missing for {account_or_path!r}, which is read as a path, as the ledger has "
+            f"no such account{known}; correct the name, or give --user and --text or --item"
         )
     return Corpus(account_or_path, **options)
 

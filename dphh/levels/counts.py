@@ -77,7 +77,7 @@ class CountsLevel(LevelOnGrid):
         """How far an interval extends below and above a noised count."""
         keys_at_once = self.keys if self.simultaneous else 1
         return interval_margins(
-            self.sigma_grid, self.confidence, self.weighing.octaves, keys_at_once
+            self.sigma_grid, self.confidence, self.weighing.octave_count, keys_at_once
         )
 
     @property
@@ -115,8 +115,8 @@ class FoundCounts:
     #: The column of groups, and its declared values; all other values form one more group.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: A found item is left out of each group in which its interval begins below this number of
-    #: users.
+    #: An item that was found is released for a group, or for all users if there are no groups, only
+    #: if the low end of its interval there is at least this number of users.
     min_users: int = 0
 
     @property

@@ -86,13 +86,13 @@ class Weighing:
         return isqrt(self.most_in_full * self.unit**2 // 4)
 
     @property
-    def octaves(self) -> int:
+    def octave_count(self) -> int:
         """The number of octaves (users of K to 2K keys, 2K to 4K, ..., up to all keys)."""
         return (-(-self.keys // self.most_in_full) - 1).bit_length() if self.keys else 0
 
     def octave(self, keys_held: Integers) -> Integers:
         """The octave of users who hold so many keys: 0 up to K keys, 1 up to 2K, 2 up to 4K."""
-        tops = self.most_in_full << np.arange(self.octaves + 1, dtype=np.int64)
+        tops = self.most_in_full << np.arange(self.octave_count + 1, dtype=np.int64)
         return np.searchsorted(tops, keys_held).astype(np.int64)
 
     @cached_property
@@ -116,7 +116,7 @@ class Weighing:
     def loss_ratios(self) -> Floats:
         """r_j of each octave: the most that a user loses at a key, relative to the user's
         weight."""
-        tops = self.most_in_full << np.arange(1, self.octaves + 1, dtype=np.int64)
+        tops = self.most_in_full << np.arange(1, self.octave_count + 1, dtype=np.int64)
         least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
         with np.errstate(divide="ignore"):
             return np.asarray((self.unit - least) / least)
@@ -156,7 +156,7 @@ class IntervalMargins:
 
 @lru_cache(maxsize=16)
 def interval_margins(
-    sigma: int, confidence: float, octaves: int = 0, keys_at_once: int = 1
+    sigma: int, confidence: float, octave_count: int = 0, keys_at_once: int = 1
 ) -> IntervalMargins:
     """The margins with which the intervals of `keys_at_once` keys all hold with probability
     `confidence`.
@@ -166,15 +166,17 @@ def interval_margins(
     """
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
-    lost = failing * LOST_SHARE if octaves else Fraction(0)
+    lost = failing * LOST_SHARE if octave_count else Fraction(0)
     each = failing - lost
     if keys_at_once > 1:
         each = Fraction(-expm1(log1p(-float(each)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
-    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
+    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octave_count else each / 2
     return IntervalMargins(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(each - low) - 1,
-        lost=tuple(_bound_of_noise_sum(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
+        lost=tuple(
+            _bound_of_noise_sum(sigma, k, lost / octave_count) for k in range(1, octave_count + 1)
+        ),
     )
 
 
@@ -210,7 +212,7 @@ def count_intervals(
     """
     g = weighing.unit
     keys_at_once = len(noised) if simultaneous else 1
-    margins = interval_margins(sigma, confidence, weighing.octaves, keys_at_once)
+    margins = interval_margins(sigma, confidence, weighing.octave_count, keys_at_once)
     users = np.maximum(noised + g // 2, 0) // g
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     return _intervals(users, noised, np.maximum(noised, 0), octave_sums, weighing, margins)
@@ -226,7 +228,7 @@ def simultaneous_intervals(
     `simultaneous`, and are at most one user wider at either end but for what bounding removed.
     """
     g = weighing.unit
-    margins = interval_margins(sigma, confidence, weighing.octaves, weighing.keys)
+    margins = interval_margins(sigma, confidence, weighing.octave_count, weighing.keys)
     least = users * g - g // 2
     return _intervals(users, least, least + g - 1, octave_sums, weighing, margins)
 
@@ -253,7 +255,7 @@ def most_removed_by_bounding(
 ) -> Integers:
     """The most grid units that bounding can have removed from a key, for each upper bound in
     `unnoised` on the key's un-noised sum. `octave_sums` are noised, from the lowest octave."""
-    if not weighing.octaves:
+    if not weighing.octave_count:
         return np.zeros_like(unnoised)
     noised = np.cumsum(octave_sums[::-1])  # over the highest octave, the two highest, ...
     scale = weighing.unit / weighing.largest_octave_weight

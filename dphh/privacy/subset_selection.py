@@ -30,8 +30,8 @@ _EXP_MARGIN = Decimal("1e-60")  # far above the error of e^epsilon, far below 2^
 
 @dataclass(frozen=True)
 class SubsetSelection:
-    """Reports of `size` of the values 0 to domain - 1. The user's own value is in a report with
-    probability numerator / 2^64."""
+    """Subset selection: a report is a set of `size` of the values 0 to domain - 1. It has the
+    user's own value with probability numerator / 2^64."""
 
     domain: int
     size: int

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.columns import COLUMNS
+from dphh.columns import COLUMN_TYPES
 from dphh.privacy.counts import Weighing, simultaneous_intervals
 from dphh.report.phrases import is_maximal
 from dphh.report.sentences import (
@@ -128,7 +128,7 @@ def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
 def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     """The rows with a number of users as value, and with intervals that hold together; if users
     were not counted, all rows, with the score as value."""
-    every_column = pl.DataFrame(pa.schema([*COLUMNS.items()]).empty_table())
+    every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([frame, every_column], how="diagonal")
     if frame["users"].count() == 0:
         return frame.with_columns(value="score", group=None)

@@ -196,7 +196,7 @@ class Plain:
             other=other,
             beginnings=level.beginnings,
             keys=weighing.keys,
-            octaves=weighing.octaves,
+            octaves=weighing.octave_count,
             max_items=weighing.most_in_full,
             one_user=weighing.unit,
             sigma=level.sigma_grid,

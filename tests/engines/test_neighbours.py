@@ -33,7 +33,7 @@ from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, seat_users
-from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import draw_dpne_level
 from dphh.mechanisms.set_union.adaptive import SipsRounds
@@ -122,12 +122,12 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
         ladder = first_ladder(pa.array(WORDS), pruning)
         with opened(engine, rows, Quiet()) as host:
             host.gather("users", ReadWords(marks_ends=True))
-            placed = PlacedRungs(host)
+            positions = PositionsTable(host)
             for number in (2, 3, 4):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=200)
                 valid = ladder.valid_grams()
-                yield sums(draw_dpne_level(placed, level, ladder, valid, f"level {number}"))
+                yield sums(draw_dpne_level(positions, level, ladder, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))
                 ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
 
@@ -145,7 +145,7 @@ def test_counts_of_public_items(engine, others, newcomer):
         with opened(engine, rows, NoNoise()) as host:
             table = draw_counts(host, level, plan["of"], plan["groups"])
         found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
-        assert len(found) == level.weighing.keys + level.weighing.octaves
+        assert len(found) == level.weighing.keys + level.weighing.octave_count
         yield +Counter(found)
 
     is_added_up(keys, others, newcomer, 2 * level.weighing.unit)

@@ -80,8 +80,8 @@ def test_of_a_domain_what_few_hold_may_be_left_out(private):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"counts": 0.3}, "^counts: does not go with domain"),
-        ({"method": "sips", **PUBLIC}, "^prior, method: does not go with domain"),
+        ({"counts": 0.3}, "^counts: not possible with domain"),
+        ({"method": "sips", **PUBLIC}, "^prior, method: not possible with domain"),
         ({"domain": []}, "^domain: found no items"),
         ({"domain": "no-such"}, "^domain: no-such is neither a release's folder"),
     ],

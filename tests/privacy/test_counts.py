@@ -64,7 +64,7 @@ def people(keys, most, bits, users, heaviest):
     owner, key = np.repeat(np.arange(len(held)), held), np.concatenate(holdings)
     of_owner = weighing.weights[held][owner].astype(float)
     lost = np.bincount(
-        weighing.octave(held), weighing.octave_weights[held], minlength=weighing.octaves + 1
+        weighing.octave(held), weighing.octave_weights[held], minlength=weighing.octave_count + 1
     )
     return Population(
         weighing,
@@ -78,14 +78,15 @@ def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
     weighing, rng = Weighing(900, 30, 8), np.random.default_rng(1)
     margins = IntervalMargins(0, 0, tuple(range(100, 600, 100)))
     for _ in range(20):
-        lost = rng.integers(-200, 20_000, weighing.octaves)
+        lost = rng.integers(-200, 20_000, weighing.octave_count)
         weight = int(rng.integers(0, 60_000))
         at_most = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0)
         upper = at_most * 256 / weighing.largest_octave_weight
         best = linprog(
-            -np.ones(weighing.octaves),
+            -np.ones(weighing.octave_count),
             A_ub=np.vstack(
-                [np.tri(weighing.octaves)[:, ::-1], 1 / weighing.loss_ratios]  # the k uppermost
+                # the k uppermost
+                [np.tri(weighing.octave_count)[:, ::-1], 1 / weighing.loss_ratios]
             ),
             b_ub=np.append(upper, weight),
         )
@@ -100,7 +101,7 @@ def test_a_few_exact_ends():
     assert noise.tail(found.below + 1) <= 0.025 < noise.tail(found.below)
     together = interval_margins(500, 0.95, keys_at_once=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
-    bounded = interval_margins(500, 0.95, octaves=4)
+    bounded = interval_margins(500, 0.95, octave_count=4)
     assert bounded.below == 980 and 980 < bounded.above < 1_030
     assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
 
@@ -183,7 +184,7 @@ def test_from_estimates_alone_simultaneous_intervals_are_a_user_wider_at_most(ke
     weighing, sigma = Weighing(keys, most, bits), sigma_on_grid(2.0, most, bits)
     random = np.random.default_rng(keys)
     noisy = np.rint(random.normal(0, 5 * sigma, keys)).astype(np.int64)
-    lost = np.rint(random.normal(0, sigma, weighing.octaves)).astype(np.int64)
+    lost = np.rint(random.normal(0, sigma, weighing.octave_count)).astype(np.int64)
     own = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
     said = simultaneous_intervals(own.users, lost, weighing, sigma, 0.95)
     assert ((own.low - 1 <= said.low) & (said.low <= own.low)).all()

@@ -29,7 +29,7 @@ def simulated(seed: int) -> Release:
     bounded, so its octaves are noise alone."""
     level = CountsLevel.of(RELATIVE_SIGMA, ITEMS * len(GROUPS), 100, 0.95, False)
     drawn = np.random.default_rng(seed).normal(
-        0, level.sigma_grid, level.keys + level.weighing.octaves
+        0, level.sigma_grid, level.keys + level.weighing.octave_count
     )
     noise, lost = np.split(np.rint(drawn).astype(np.int64), [level.keys])
     truth = np.array([users for each in TRUTH.values() for users in each.values()])

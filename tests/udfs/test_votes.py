@@ -10,7 +10,7 @@ from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import votes as votes_module
 from dphh.udfs.draws.randomness import Randomness, RandomWords, SystemRandomness
-from dphh.udfs.draws.votes import draw_votes, enough_users_to_pass
+from dphh.udfs.draws.votes import draw_votes, users_who_surely_reach_theta
 from tests.draws import CHANCE
 
 SYSTEM = SystemRandomness()
@@ -76,7 +76,7 @@ def test_rates_of_nothing_and_of_all_are_refused(rate: int) -> None:
 @pytest.mark.parametrize("theta", [1, 2, 12, 100, 5000])
 def test_surely_enough_is_as_sure_as_it_says(rate: int, theta: int) -> None:
     """With 60 digits: P[Bin(k, p) < theta] <= 2^-500; and not so much earlier."""
-    k = enough_users_to_pass(rate, theta)
+    k = users_who_surely_reach_theta(rate, theta)
     with mpmath.workdps(60):
         p = mpmath.mpf(rate) / 2**64
 
@@ -97,7 +97,7 @@ def test_surely_enough_is_as_sure_as_it_says(rate: int, theta: int) -> None:
 
 def test_where_theta_is_out_of_reach_or_sure_no_coin_is_tossed() -> None:
     rate, theta = numerator(0.3), 10
-    sure = enough_users_to_pass(rate, theta)
+    sure = users_who_surely_reach_theta(rate, theta)
     source = Same(0)
     assert drawn([1, 9, 10, sure - 1, sure, 10**15], rate, theta, source) == [
         0, 0, 10, sure - 1, theta, theta,

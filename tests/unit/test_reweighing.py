@@ -137,5 +137,5 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, 
 def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default():
     """A default for what nobody held before would say that nobody did."""
     rule = RelativeWeights(1024, 3, 5, np.array([ONE_W, 0]))
-    with pytest.raises(RuntimeError, match="that no user held in the round before"):
+    with pytest.raises(RuntimeError, match="no weight of an earlier round"):
         given_by([[0, 1]], rule)

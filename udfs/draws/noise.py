@@ -79,7 +79,7 @@ class _Sampler:
             settled = self._settle_undecided(uniform[rows], randomness, purpose, named)
             magnitude[rows] = settled
         sign = (random_words & np.uint64(1)).astype(np.int64)
-        noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the sign bit is 1
+        noise: Integers = (magnitude ^ -sign) + sign  # negated where the sign bit is 1
         return noise
 
     def _search_table(self, uniform: RandomWords) -> tuple[Integers, NDArray[np.intp]]:

@@ -34,7 +34,7 @@ _LOG_OF_NEGLIGIBLE = -500 * log(2.0)
 _COINS_AT_ONCE = 1 << 22
 
 
-def enough_users_to_pass(numerator: int, theta: int) -> int:
+def users_who_surely_reach_theta(numerator: int, theta: int) -> int:
     """The least k (or a little more) with P[Binomial(k, p) < theta] <= 2^-500, p = numerator/2^64.
 
     Chernoff: P[X <= a] <= exp(-mu + a + a log(mu / a)) for a < mu = k p, with a = theta - 1.
@@ -42,14 +42,14 @@ def enough_users_to_pass(numerator: int, theta: int) -> int:
     p = numerator / 2.0**64
     a = theta - 1
 
-    def is_enough(users: int) -> bool:
+    def surely_reaches_theta(users: int) -> bool:
         mu = users * p
         if mu <= a:
             return False
         log_bound = -mu + a + (a * log(mu / a) if a else 0.0)
         return log_bound <= _LOG_OF_NEGLIGIBLE - 1.0  # a margin far above rounding errors
 
-    return least_whole(is_enough, theta)
+    return least_whole(surely_reaches_theta, theta)
 
 
 def draw_votes(
@@ -65,7 +65,7 @@ def draw_votes(
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(group_sizes), dtype=np.int64)
-    sure = group_sizes >= min(enough_users_to_pass(numerator, theta), 1 << 62)
+    sure = group_sizes >= min(users_who_surely_reach_theta(numerator, theta), 1 << 62)
     votes[sure] = theta
     open_ones = np.flatnonzero(~sure & (group_sizes >= theta))
     named = None if keys is None else keys.take(pa.array(open_ones))

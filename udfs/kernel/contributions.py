@@ -111,7 +111,7 @@ class RelativeWeights:
     def __call__(self, held: HeldKeys) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
-            raise RuntimeError("dphh: a user holds an item that no user held in the round before")
+            raise RuntimeError("a defect, please report: an item has no weight of an earlier round")
         w[dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)] = 0
         return round_2_weights(self.unit, w, held.owner, len(held.key_counts))
 

@@ -78,6 +78,6 @@ class Round2Weights:
         grams, g_of_grams = self.g_by_gram
         positions = grams.indices(held.keys.take(first))
         if positions.min(initial=0) < 0:
-            raise RuntimeError("dphh: a user holds a gram in round 2 that no user held in round 1")
+            raise RuntimeError("a defect, please report: round 2 has a gram that round 1 did not")
         g = np.repeat(g_of_grams.take(positions), np.diff(first, append=len(held.keys)))
         return round_2_weights(self.unit, g, held.owner, len(held.key_counts))

@@ -88,7 +88,7 @@ def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Ar
     keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
     weights = np.append(weighing.weights[number][owner], weighing.octave_weights[over])
     # Floats represent the sums of a batch exactly: a weight is at most 2^10.
-    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
+    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octave_count)
     added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
     return all_in_first_row(len(rows), added_to, sums[added_to].astype(np.int64))
 

@@ -148,7 +148,7 @@ def _brought_value(places: Any, values: Any, words: WordsOfBlock | None) -> Any:
     there = np.zeros(len(words) + 1, dtype=np.bool_)
     there[places] = there[-1] = True
     if not there.take(words.ids_at_positions, mode="wrap").all():
-        raise RuntimeError("dphh: a word came without its value")
+        raise RuntimeError("a defect, please report: a word came without its value")
     by_id = np.full(len(there), -1, dtype=np.int64)
     by_id[places] = values
     return by_id

@@ -80,7 +80,7 @@ def draw_counts(
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
     host.gather("counted_users", ReadItems(given, groups))
     # counted_users (user_hashes, lengths, ids, words): an id is the key of an item in a group
-    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
+    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octave_count)}))
     host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
     # noised (key, noisy): a row for every key and every octave
     drawn = host.take("counts_drawn")

@@ -44,8 +44,8 @@ class CountsOptions:
     #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
-    #: An item is left out if its interval begins below this number; with groups, in each group
-    #: separately. 0 leaves no item out.
+    #: An item is released only if the low end of its interval is at least this number of users;
+    #: with groups, in each group separately. 0 leaves no item out.
     min_users: int = 0
 
     HELP: ClassVar = {

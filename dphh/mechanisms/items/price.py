@@ -91,8 +91,8 @@ def price_items(
         }
         if found := [name for name, is_given in beside.items() if is_given]:
             raise UsageError(
-                f"{', '.join(found)}: does not go with domain, whose items are all counted in one "
-                "round; leave it out"
+                f"{', '.join(found)}: not possible with domain, whose items are all counted in one "
+                f"round; leave out {' and '.join(found)}"
             )
         return _price_of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
     if prior is not None and method != "auto":

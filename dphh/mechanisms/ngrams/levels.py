@@ -17,7 +17,7 @@ from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
-from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
 from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
@@ -43,7 +43,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
     yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
     ladder: Ladder | None = None
-    placed = PlacedRungs(host)
+    positions = PositionsTable(host)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         ladder = ladder or first_ladder(vocabulary, planned.pruning)
@@ -54,7 +54,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
             yield LevelDone(level, SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/level {level.level}"
-        passed = once(purpose, partial(draw_dpne_level, placed, level, ladder, valid, purpose))
+        passed = once(purpose, partial(draw_dpne_level, positions, level, ladder, valid, purpose))
         keys = as_array(passed.column("key"), pa.int64()).to_numpy()
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
@@ -64,12 +64,12 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
 
 
 def draw_dpne_level(
-    placed: PlacedRungs, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+    positions: PositionsTable, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
 ) -> Any:
     """Draw the level above this ladder: an Arrow table (key, noisy) of the valid grams that reach
     the threshold, including those that no user holds."""
-    host = placed.host
-    placed.place_rungs(ladder)
+    host = positions.host
+    positions.update_positions(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     host.run("grams_level", **bounding_parameters(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps

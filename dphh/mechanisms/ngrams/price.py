@@ -151,7 +151,7 @@ def _bounds_by_length(max_items: int | Sequence[int], max_n: int) -> tuple[int, 
         return (max_items,) * max_n
     if not isinstance(max_items, (list, tuple)):
         raise UsageError(
-            f"max_items: found {max_items!r}; give a whole number from 1, or one for each length"
+            f"max_items: found {max_items!r}; give a whole number, or a list, one for each length"
         )
     for bound in max_items:
         check_max_items(bound)

@@ -88,7 +88,7 @@ THEOREMS = {
         "a first round of the weighted Gaussian policy of DPSU (Gopi et al. 2020) chooses between "
         "one round, which prices new items and other items jointly, and rounds whose weights "
         "follow earlier ones (after DP-SIPS: Swanberg, Desfontaines & Haney 2023); the cost is the "
-        "mean, over what the first round may show, of the larger of both ways' costs (proof: "
+        "mean, over what the first round may show, of the larger of the two choices' costs (proof: "
         "docs/items.md), with the exact Gaussian curve (Balle & Wang 2018); both directions"
     ),
     "gaussian": (

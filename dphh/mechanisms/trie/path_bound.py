@@ -75,9 +75,9 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     grid = _Grid(u, step, below)
 
     curve = np.maximum(np.expm1(u), 0.0)
-    level_function = grid.level_function(polygon)
+    curve_before = grid.curve_before_function(polygon)
     for _ in range(levels - 1):
-        curve = level_function(curve)
+        curve = curve_before(curve)
     # G_0 at u = -epsilon: the largest V of all corners there.
     passed = polygon.x * grid.interpolate(curve, np.log1p(polygon.gap / polygon.x) - epsilon)
     here = float(grid.interpolate(curve, np.array([-epsilon]))[0])
@@ -207,8 +207,8 @@ class _Grid:
     step: float
     zero: int
 
-    def level_function(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
-        """The function that makes G_{i-1} of G_i on the grid: the largest V of all corners.
+    def curve_before_function(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+        """A function that makes G_{i-1} from G_i, both on the grid: the largest V of all corners.
 
         Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
         All levels are alike, so what does not depend on G_i is computed once.

@@ -25,7 +25,7 @@ from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_p
 from dphh.mechanisms.ngrams.forecast.two_rounds import LEVEL_TABLES, TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
 from dphh.mechanisms.ngrams.ladder.lift import lift_counts
-from dphh.mechanisms.ngrams.ladder.placed import PlacedRungs
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder, texts_of_grams
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
 from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
@@ -67,7 +67,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
         above[0].spurious,
         above[0].sigma_grid,
     )
-    placed = PlacedRungs(host)
+    positions = PositionsTable(host)
     for planned in above:
         lift = None if price.prior is None else lift_counts(price.prior, state.ladder)
         level_to_run = state.next_level(lift)
@@ -76,7 +76,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
             yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
             continue
         purpose = f"ngrams/forecast, level {planned.level}"
-        draw = partial(draw_forecast_level, placed, level_to_run, state.ladder, purpose)
+        draw = partial(draw_forecast_level, positions, level_to_run, state.ladder, purpose)
         released = ForecastRelease.from_table(once(purpose, draw))
         state = state.after_level(released)
         first, second = (planned.total_sigma / share**0.5 for share in released.shares)
@@ -122,12 +122,12 @@ def _word_levels_without_prior(
 
 
 def draw_forecast_level(
-    placed: PlacedRungs, level_to_run: LevelToRun, ladder: Ladder, purpose: str
+    positions: PositionsTable, level_to_run: LevelToRun, ladder: Ladder, purpose: str
 ) -> Any:
     """Draw both rounds of the level above this ladder: a `ForecastRelease` as a table."""
-    placed.place_rungs(ladder)
+    positions.update_positions(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
-    return _drawn_in_two_rounds(placed.host, level_to_run, purpose)
+    return _drawn_in_two_rounds(positions.host, level_to_run, purpose)
 
 
 def draw_words_with_prior(

@@ -13,7 +13,8 @@ import numpy as np
 from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_NORM_DIVISOR, Floats, Integers
 from dphh.privacy.special import ndtr
 
-#: What a mass of 1 adds to a weight of round 1. The rest of a user's norm counts list sizes.
+#: In round 1, the L2 norm that a user spends on grams, of 1 in all: a gram of mass m has the mean
+#: weight `ROUND_1_SCALE` m. The rest (of the squared norm) goes to a bin of list sizes.
 ROUND_1_SCALE: float = (1 - 1 / LIST_NORM_DIVISOR) ** 0.5
 #: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
 MASS_STEP = 0.25

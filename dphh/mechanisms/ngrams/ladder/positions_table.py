@@ -9,20 +9,17 @@ from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.words import indices_by_word
 
 
-class PlacedRungs:
-    """Places the rungs of a ladder in the table `positions`, and knows how many are there so far.
-
-    A continued run does not ask for levels that it drew before: the next one that it draws places
-    all rungs below it.
-    """
+class PositionsTable:
+    """Updates the table `positions` rung by rung. A continued run does not ask for levels that it
+    drew before, so one update may have to process several rungs."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self._placed = 0
+        self._rungs_done = 0
 
-    def place_rungs(self, ladder: Ladder) -> None:
-        """Place the rungs of the ladder that are not there yet."""
-        for rung in ladder.rungs[self._placed :]:
+    def update_positions(self, ladder: Ladder) -> None:
+        """Bring the table `positions` up to the ladder's top rung."""
+        for rung in ladder.rungs[self._rungs_done :]:
             if rung.level == 1:
                 released = Lookup(indices_by_word(ladder.vocabulary))
                 single = ladder.pruning == "single"
@@ -35,4 +32,4 @@ class PlacedRungs:
                 self.host.run("positions_of_grams", released=released, positions_ahead=ahead)
             # next_positions (user_hashes, lengths, keys, ends)
             self.host.rename_replacing("next_positions", "positions")
-            self._placed = rung.level
+            self._rungs_done = rung.level
