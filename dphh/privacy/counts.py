@@ -114,8 +114,7 @@ class Weighing:
 
     @cached_property
     def loss_ratios(self) -> Floats:
-        """r_j of each octave: the most that a user loses at a key, relative to the user's
-        weight."""
+        """r_j of each octave: the most that a user loses at a key, relative to what is added."""
         tops = self.most_in_full << np.arange(1, self.octave_count + 1, dtype=np.int64)
         least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
         with np.errstate(divide="ignore"):
