@@ -52,7 +52,7 @@ SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
 TRIE_SCHEMA = schema_of("score", "ended")
 TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", "users", "low", "high")
 LDP_TRIE_SCHEMA = schema_of("score", "error", "ended")
-#: For releases of `counts` over all users, and within groups.
+#: For releases of `counts`: over all users, and within groups.
 COUNTS_SCHEMA = schema_of("users", "low", "high")
 GROUP_COUNTS_SCHEMA = schema_of("group", "users", "low", "high")
 

@@ -117,7 +117,7 @@ class Corpus:
             )
         if account is not None and not isinstance(account, str):
             raise UsageError(
-                f"account: found {account!r}; give the name of an account in the ledger"
+                f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
             )
         kind, places, opened = _locate_source(source, connection)
         reading: Reading = as_ or ("words" if text is not None else "whole")

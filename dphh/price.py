@@ -138,7 +138,7 @@ class Price:
     """What a mechanism derives from its parameters alone, without a corpus."""
 
     verb: str
-    #: The name of the published algorithm.
+    #: The verb's method, such as 'dpne' or 'triehh'; options choose it where a verb has several.
     method: str
     parameters: tuple[tuple[str, Parameter], ...]
     levels: tuple[Level, ...]

@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 PriorOption = str | Path | object
 PRIOR_HELP = {
     "prior": "A public text, table or release to start from.",
-    "prior_text": "The column of texts of a prior that is raw text.",
+    "prior_text": "If the prior is raw text: its column of texts.",
     "prior_is_public": "Declare that the prior's text or table is public.",
 }
 #: Options of reading that may differ between a public text and the corpus, as tokens do not depend
@@ -100,6 +100,6 @@ def check_same_tokens(option: str, reading: dict[str, Any], content: Content) ->
     )
     if differ:
         raise UsageError(
-            f"{option}: it is read with {differ}, and the corpus otherwise, so their tokens would "
-            "differ; read both alike"
+            f"{option}: its words were read with {differ}, the corpus's were not, so their tokens "
+            "would differ; give both the same options"
         )

@@ -261,7 +261,7 @@ class Release:
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
-        # Each field's metadata has its meaning, but some readers show only the file's metadata.
+        # The fields' metadata has the meanings too, but some readers show only the file's metadata.
         meaning_by_key = {
             f"dphh.{name}".encode(): text.encode()
             for name, text in meanings_of_columns(self.table.schema.names).items()

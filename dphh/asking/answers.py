@@ -124,7 +124,7 @@ def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
         rows += [(sql, None, CORPUS_HELP[name]) for sql, name in named if name in CORPUS_HELP]
         rows += [
             ("account", None, "The account in the ledger that pays, of a table or a view."),
-            ("run_id", None, "A name for the run: the same name gives the same release."),
+            ("run_id", None, "A name for the run; the same name gives its release again, free."),
         ]
     return _table(rows, OPTIONS_SCHEMA)
 

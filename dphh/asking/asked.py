@@ -93,20 +93,20 @@ def required_corpus_name(arguments: Mapping[str, str], macro_name: str) -> str:
     return name
 
 
-def corpus_of_account(
+def narrowed_corpus_of_account(
     ledger: Ledger,
     account: str,
-    corpus_options: dict[str, Any],
+    asked_options: dict[str, Any],
     shown_name_of: Callable[[str], str],
     files: Sequence[str] = (),
 ) -> Corpus | None:
-    """The corpus of an account; None if the ledger has no such account. Of `corpus_options`, a
-    request may give only those that say which rows count. `shown_name_of`: how the caller's
-    interface writes an option's name, for errors."""
+    """The corpus of an account, narrowed to the rows that `asked_options` name; None if the ledger
+    has no such account. Options other than where, since and until are refused. `shown_name_of`: how
+    the caller's interface writes an option's name, for errors."""
     if account not in ledger.names():
         return None
-    rows = {option: corpus_options[option] for option in ROW_OPTIONS & corpus_options.keys()}
-    if said := sorted(map(shown_name_of, corpus_options.keys() - rows)):
+    rows = {option: asked_options[option] for option in ROW_OPTIONS & asked_options.keys()}
+    if said := sorted(map(shown_name_of, asked_options.keys() - rows)):
         raise UsageError(
             f"{', '.join(said)}: the ledger has the corpus {account!r}, whose owner has declared "
             "how it is read; leave these out"

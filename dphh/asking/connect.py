@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
-from dphh.asking.asked import corpus_of_account, required_corpus_name, typed_options
+from dphh.asking.asked import narrowed_corpus_of_account, required_corpus_name, typed_options
 from dphh.asking.macros import (
     SQL_NAME_OF_OPTION,
     Macro,
@@ -221,7 +221,7 @@ class _AnswersForOwner:
             signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus"
         )
         if "user" not in options:
-            found = corpus_of_account(
+            found = narrowed_corpus_of_account(
                 self._ledger, name, options, lambda option: SQL_NAME_OF_OPTION.get(option, option)
             )
             if found is None:

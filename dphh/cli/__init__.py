@@ -89,14 +89,14 @@ def main() -> None:
     On a signal it cleans up, says so, and then ends by that signal.
     """
     with warnings.catch_warnings(), stopping():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _print_warning_in_one_line
         code = _run_command()
     if (number := received_signal()) is not None:
         end_by_signal(number)
     sys.exit(code)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _print_warning_in_one_line(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one line, without the line of code; with `--quiet`, print nothing."""
     if "--quiet" not in sys.argv:
         click.echo(f"dphh: warning: {message}", err=True)

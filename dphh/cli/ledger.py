@@ -138,7 +138,7 @@ def cap(
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, rule)]))
 
 
-@ledger.command()
+@ledger.command("groups")
 @click.argument("account")
 @click.option("--by", metavar="COLUMN", help="The column that holds the groups, such as country.")
 @click.option(
@@ -146,7 +146,9 @@ def cap(
     help="The values, with commas between; '' revokes them. Without --groups, they are shown.",
 )
 @ledger_option
-def groups(account: str, by: str | None, groups: str | None, ledger_file: str | None) -> None:
+def declare_or_show_groups(
+    account: str, by: str | None, groups: str | None, ledger_file: str | None
+) -> None:
     """Declare values of a column that everybody may know, such as countries; or show them.
 
     Then `--by COLUMN` of a verb counts within these, and analysts at the gateway may say it too.

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dphh.asking.asked import corpus_of_account
+from dphh.asking.asked import narrowed_corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, GroupedOption, flag, option, options_given
 from dphh.corpus import HELP, ROW_OPTIONS, Corpus
 from dphh.engines import ENGINES
@@ -118,7 +118,8 @@ def corpus_of_command(
     account_or_path: str, ledger: Ledger, options: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of the account with this name or, if the ledger has none, of the path or glob."""
-    if (found := corpus_of_account(ledger, account_or_path, options, flag, files)) is not None:
+    found = narrowed_corpus_of_account(ledger, account_or_path, options, flag, files)
+    if found is not None:
         return found
     if files:
         raise click.UsageError(

@@ -41,7 +41,7 @@ _options_of_any_run = with_options(
     run_options,
     grouped_option(
         "--run-id", group=WHERE, metavar="ID",
-        help="The run's name: the same gives the same release.",
+        help="The run's name; the same gives its release again, free.",
     ),
     grouped_option(
         "--again", group=WHERE, is_flag=True, help="Run and spend again what was paid for."

@@ -85,7 +85,7 @@ def rows_of_table(corpus: Corpus) -> Any:
             return chosen.to_arrow_reader(ROWS_AT_A_TIME)
         rows = source.select(columns).collect() if hasattr(source, "collect") else source
         table = without_string_views(pa.table(rows).select(columns))
-    try:  # engines crash on Arrow strings that are not UTF-8
+    try:  # refused here, since engines crash on Arrow strings that are not UTF-8
         table.validate(full=True)
     except pa.ArrowInvalid:
         raise CorpusError(NOT_UTF8_MESSAGE) from None

@@ -100,7 +100,7 @@ _DUCKDB_FAILURES = EngineFailures(
 
 
 @contextmanager
-def hide_duckdb_errors(step: str) -> Iterator[None]:
+def replace_duckdb_errors(step: str) -> Iterator[None]:
     with _DUCKDB_FAILURES(step):
         try:
             yield

@@ -114,9 +114,10 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         path: str = request.path_params["path"]
-        form = "json" if "application/json" in request.headers.get("accept", "") else "parquet"
+        is_json = "application/json" in request.headers.get("accept", "")
+        answer_format = "json" if is_json else "parquet"
         if path.endswith(".jsonl"):
-            path, form = path.removesuffix(".jsonl"), "jsonl"
+            path, answer_format = path.removesuffix(".jsonl"), "jsonl"
         analyst: str | None = ""
         try:
             analyst = await self._analyst_or_owner(request)
@@ -124,7 +125,7 @@ class Gateway:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
             try:
-                response = await self._response(request, analyst, path, form)
+                response = await self._response(request, analyst, path, answer_format)
                 async with asyncio.timeout(_SENDING_SECONDS):
                     await response(scope, receive, send)
             finally:
@@ -132,7 +133,8 @@ class Gateway:
         except DphhError as problem:
             answer = LedgerView(str(self._ledger.path), analyst).answer_to_error(problem)
             _log(answer, path, analyst)
-            await _response_with(request, *_encoded(answer, form), form)(scope, receive, send)
+            body, status = _encoded(answer, answer_format)
+            await _response_with(request, body, status, answer_format)(scope, receive, send)
         except (TimeoutError, ClientDisconnect):
             pass  # uvicorn closes the connection
 
@@ -153,15 +155,15 @@ class Gateway:
         )
 
     async def _response(
-        self, request: Request, analyst: str | None, path: str, form: str
+        self, request: Request, analyst: str | None, path: str, answer_format: str
     ) -> Response:
         macro, arguments = _macro_and_arguments(request, path)
-        key = (analyst, path, request.scope["query_string"], form)
+        key = (analyst, path, request.scope["query_string"], answer_format)
         part = request.method == "GET" and "range" in request.headers
         kept = self._kept.get(key)
         is_new = kept is not None and kept.made > time.monotonic() - KEPT_SECONDS
         if kept is not None and is_new and (part or kept.is_release):
-            return _response_with(request, kept.body, kept.status, form)
+            return _response_with(request, kept.body, kept.status, answer_format)
         view = LedgerView(str(self._ledger.path), analyst)
         try:
             if macro.verb is None:
@@ -176,10 +178,10 @@ class Gateway:
             answer = view.answer_to_error(problem)
         _log(answer, macro.name, analyst)
         await self._analyst_or_owner(request)  # a token that was withdrawn meanwhile gets no answer
-        body, status = await asyncio.to_thread(_encoded, answer, form)
+        body, status = await asyncio.to_thread(_encoded, answer, answer_format)
         is_release = macro.spends and answer.refused is None
         self._keep_answer(key, _KeptAnswer(time.monotonic(), body, status, is_release))
-        return _response_with(request, body, status, form)
+        return _response_with(request, body, status, answer_format)
 
     def _keep_answer(self, key: tuple[object, ...], new: _KeptAnswer) -> None:
         self._kept.pop(key, None)
@@ -280,30 +282,30 @@ async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> 
     return task.result()
 
 
-def _encoded(answer: Answer, form: str) -> tuple[bytes, int]:
-    """The body and the status of an answer, in the form that was asked for: a key of
+def _encoded(answer: Answer, answer_format: str) -> tuple[bytes, int]:
+    """The body and the status of an answer, in the format that was asked for, a key of
     `_MEDIA_TYPES`."""
     if answer.refused is not None:
         words = answer.refused[:LONGEST_REFUSAL]
-        if form == "json":
+        if answer_format == "json":
             return json.dumps({"error": words}).encode(), answer.status
-        if form == "jsonl":
+        if answer_format == "jsonl":
             return json.dumps({"refused": words}).encode() + b"\n", 200
         return as_parquet(pa.table({"refused": [words]})), 200
-    if form == "parquet":
+    if answer_format == "parquet":
         return answer.parquet, 200
     frame, file = pl.read_parquet(io.BytesIO(answer.parquet)), io.BytesIO()
-    if form == "json":
+    if answer_format == "json":
         frame.write_json(file)
     else:
         frame.write_ndjson(file)
     return file.getvalue(), 200
 
 
-def _response_with(request: Request, body: bytes, status: int, form: str) -> Response:
+def _response_with(request: Request, body: bytes, status: int, answer_format: str) -> Response:
     """The response that has this body; to a GET that asks for a range, a part of the body."""
     etag, size = f'"{hashlib.sha256(body).hexdigest()[:32]}"', len(body)
-    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA_TYPES[form]}
+    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA_TYPES[answer_format]}
     begin, end = 0, size
     asked = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))
     same = request.headers.get("if-range", etag) == etag

@@ -257,8 +257,8 @@ def allowed(cap: Cap) -> LossAndDelta:
     """
     if cap.kept == "sums":
         return LossAndDelta(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
-    # Thresholds have the same share of delta as in one run, so that k runs of (epsilon, delta) / k
-    # fit a cap of (epsilon, delta).
+    # Thresholds get the same share of a cap's delta as they get of a run's, so that k runs of
+    # (epsilon, delta) / k fit a cap of (epsilon, delta).
     for_thresholds = NEW_ITEMS_SHARE_OF_DELTA * cap.delta
     rest = cap.delta - for_thresholds
     if rest < 1e-290:

@@ -108,10 +108,10 @@ def account_lines(account: Account) -> list[str]:
     if account.cap.kept == "divergence":
         rule = "noise and thresholds have a part each, the fuller one is shown"
     weak = warnings(account.cap.epsilon, account.cap.delta)
-    return [guarantee_sentence(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
+    return [guarantee_and_usage(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
 
 
-def guarantee_sentence(account: Account) -> str:
+def guarantee_and_usage(account: Account) -> str:
     """The cap's guarantee, how much of it is used, and what is left for one more run."""
     cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
     if account.used > 1:

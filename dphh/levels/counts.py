@@ -1,4 +1,4 @@
-"""Levels that count users: of listed public keys, or of what all other levels found."""
+"""What a plan fixes for counting users: of given public keys, or of what all other levels found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dphh.wording.lines import number
 
 @dataclass(frozen=True)
 class CountsLevel(LevelOnGrid):
-    """How many users hold each of a given list of keys: one Gaussian vector, no threshold."""
+    """What a plan fixes for counting the users of each listed key: its noise; no threshold."""
 
     kind: ClassVar[str] = "counts"
     shown = ("sigma", "half_width")

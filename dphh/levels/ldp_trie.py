@@ -1,4 +1,4 @@
-"""Levels of LDP TrieHH: users send randomised reports."""
+"""What a plan fixes for the levels of LDP TrieHH, at which users send randomised reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STANDS_OUT_BY_CHANCE = 0.05
 
 @dataclass(frozen=True)
 class LocalLevel(Level):
-    """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
+    """What a plan fixes for one level of LDP TrieHH: `users` send `contributions` reports each.
 
     A value is a prefix of the level below and what follows it: one of the characters, or the end.
     `contributions` further values mean "nothing", a different one for each report of a user, so

@@ -18,7 +18,7 @@ class Level:
     level: int
 
     def in_words(self) -> tuple[str, ...]:
-        """The level's bounds, noise and thresholds, in sentences for people."""
+        """What the level does, in phrases for the plan's `--details`."""
         raise NotImplementedError
 
     def to_json(self: Any) -> dict[str, Any]:

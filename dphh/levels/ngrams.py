@@ -1,4 +1,4 @@
-"""Levels of n-grams: of DPNE, and of the forecast ladder."""
+"""What a plan fixes for levels of n-grams: of DPNE, and of the forecast ladder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Pruning = Literal["both", "single"]
 
 @dataclass(frozen=True)
 class PrunedLevel(LevelOnGrid):
-    """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
+    """What a plan fixes for a level of DPNE above the first: its noise and bounds.
 
-    The threshold limits the number of spurious grams. It depends on the released sets below: it is
-    None in a plan, and a run fills in `threshold_grid` and `valid`.
+    Only valid grams get noise, so privacy needs no threshold; it limits the spurious grams. It
+    depends on the released sets below, so a run fills in `threshold_grid` and `valid`.
     """
 
     kind: ClassVar[str] = "pruned"
@@ -48,9 +48,8 @@ class PrunedLevel(LevelOnGrid):
 
 @dataclass(frozen=True)
 class ForecastLevel(Level):
-    """A level of the forecast ladder above the first: two rounds, planned from the level below.
-
-    How levels share the noise's budget is open in a plan; a run fills it in.
+    """What a plan fixes for a level of the forecast ladder above the first, with two rounds: what
+    all rounds of all levels cost together. The run decides each round's share, and fills it in.
     """
 
     kind: ClassVar[str] = "forecast"
@@ -81,9 +80,9 @@ class ForecastLevel(Level):
 
 @dataclass(frozen=True)
 class ListedWordsLevel(Level):
-    """Level 1 of the forecast ladder with a prior, in two rounds. Every word of a public list gets
-    noise, whether or not a user holds it; other words must reach thresholds. Both kinds share a
-    user's norm (docs/prior.md)."""
+    """What a plan fixes for level 1 of the forecast ladder with a prior, with two rounds: noise of
+    every word of a public list, held or not, and of other words, which must reach thresholds. Both
+    kinds share a user's norm (docs/prior.md)."""
 
     kind: ClassVar[str] = "listed_words"
     shown = ("first_sigma", "second_sigma")

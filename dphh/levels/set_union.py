@@ -1,4 +1,4 @@
-"""Levels of set union: rounds in which each user weighs items."""
+"""What a plan fixes for the rounds of a set union, in which each user weighs items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_ITEMS_FOR_ROUNDS = 3
 
 @dataclass(frozen=True)
 class SetUnionLevel(LevelOnGrid):
-    """One level of the weighted Gaussian policy."""
+    """What a plan fixes for one round of a set union: its noise, bound and threshold."""
 
     kind: ClassVar[str] = "set_union"
     shown = ("sigma", "threshold")
@@ -49,16 +49,16 @@ class SetUnionLevel(LevelOnGrid):
 
 @dataclass(frozen=True)
 class ReweighedLevel(SetUnionLevel):
-    """A later round of a set union: users weigh items by the noised weights of earlier rounds.
-    Its threshold is valid for any weights."""
+    """What a plan fixes for a later round of a set union, in which users weigh items by the noised
+    weights of earlier rounds. Its threshold is valid for any weights."""
 
     kind: ClassVar[str] = "weighed"
 
 
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
-    """A first round of `items`, which releases nothing. The number of items that reach its
-    threshold decides whether a `OneRoundAfterChoice` follows or several rounds."""
+    """What a plan fixes for a first round of `items` that releases nothing. The number of items
+    that reach its threshold decides whether a `OneRoundAfterChoice` follows or several rounds."""
 
     kind: ClassVar[str] = "choice"
 
@@ -73,7 +73,7 @@ class ChoiceLevel(SetUnionLevel):
 
 @dataclass(frozen=True)
 class OneRoundAfterChoice(SetUnionLevel):
-    """The one round that follows a `ChoiceLevel` whose threshold few items reached. Method
-    "gaussian", which has one round and no choice, is a plain `SetUnionLevel`."""
+    """What a plan fixes for the one round that follows a `ChoiceLevel` whose threshold few items
+    reached. Method "gaussian", with one round and no choice, has a plain `SetUnionLevel`."""
 
     kind: ClassVar[str] = "alone"

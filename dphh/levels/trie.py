@@ -1,4 +1,4 @@
-"""Levels of TrieHH: users vote for one more token."""
+"""What a plan fixes for the levels of TrieHH, at which users vote for one more token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SequenceChoice = Literal["drawn", "most-frequent"]
 
 @dataclass(frozen=True)
 class VoteLevel(Level):
-    """One level of TrieHH: each user votes with probability p; a prefix with theta votes grows."""
+    """What a plan fixes for one level of TrieHH, at which each user votes with probability p."""
 
     kind: ClassVar[str] = "vote"
     shown = ("p",)
@@ -33,8 +33,8 @@ class VoteLevel(Level):
 
 @dataclass(frozen=True)
 class SampledUsersLevel(Level):
-    """One level of TrieHH as in the papers: `batch` of all `users` vote, sampled without
-    replacement. The papers call the sample a batch; it is none of an engine's batches."""
+    """What a plan fixes for one level of TrieHH as in the papers: `batch` of all `users` vote,
+    drawn without replacement. The papers call them a batch; it is none of an engine's batches."""
 
     kind: ClassVar[str] = "batch"
 

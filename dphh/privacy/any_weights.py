@@ -43,7 +43,7 @@ MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
 def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> Fraction:
     """The largest sum, for any weights, of the probabilities that a user's new items pass, rounded
     up; 1 if the theorem does not apply."""
-    alone = noise.tail(threshold - unit)
+    alone = noise.tail_upper_bound(threshold - unit)
     if alone > MOST_SINGLE_ITEM_TAIL:
         return Fraction(1)
     if max_items == 1:
@@ -97,7 +97,7 @@ def _costs_of_weight_intervals(
 
     @cache
     def tail(weight: int) -> int:
-        return noise.tail_units(threshold - weight)
+        return noise.tail_upper_bound_in_units(threshold - weight)
 
     return [
         tail(end) + others * tail(isqrt((unit * unit - start * start) // others) + 1)

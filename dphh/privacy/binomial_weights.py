@@ -9,7 +9,7 @@ from fractions import Fraction
 MODE_BITS = 256
 
 
-def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
+def approximate_binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
     """Pairs (k, integer weight) for Binomial(n, p), 0 < p < 1: from the mode upwards, then from
     below the mode downwards.
 

@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 MOST_GRID_POINTS = 4096
 #: Losses are raised by this fraction: far more than their rounding error, far less than a step.
 _LOSS_MARGIN = 1e-12
-_ROUNDING_ERROR = 2.3e-16  # a bound on the relative error of one float operation
+_FLOAT_OPERATION_ERROR = 2.3e-16  # a bound on the relative error of one float operation
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Losses:
             one.first + two.first,
             np.convolve(one.chances, two.chances),
             one.infinite + two.infinite,
-            one.relative_error + two.relative_error + _ROUNDING_ERROR * (shorter + 4),
+            one.relative_error + two.relative_error + _FLOAT_OPERATION_ERROR * (shorter + 4),
         ).trimmed(most_cut)
         while len(both.chances) > MOST_GRID_POINTS:
             both = both.coarser()
@@ -139,7 +139,7 @@ def losses_on_grid(
         first,
         np.asarray(held, dtype=np.float64),
         infinite,
-        relative_error + _ROUNDING_ERROR * (len(chances) + 8),
+        relative_error + _FLOAT_OPERATION_ERROR * (len(chances) + 8),
     )
 
 

@@ -186,12 +186,12 @@ class RoundedGaussian:
         ks = range(above + 1, below + 1 if top > more else self.reach + 1)
         return above + 1 + bisect_left(ks, True, key=lambda k: self.survival(k) <= units)
 
-    def tail(self, k: int) -> Fraction:
+    def tail_upper_bound(self, k: int) -> Fraction:
         """An upper bound on P(noise >= k), for every integer k."""
-        return Fraction(self.tail_units(k), TABLE_ONE)
+        return Fraction(self.tail_upper_bound_in_units(k), TABLE_ONE)
 
-    def tail_units(self, k: int) -> int:
-        """`tail(k)` in units of 2^-256."""
+    def tail_upper_bound_in_units(self, k: int) -> int:
+        """`tail_upper_bound(k)` in units of 2^-256."""
         if k < 1:
             return TABLE_ONE - self.survival(1 - k)
         return self.survival(k) + _TAIL_SLACK
@@ -199,19 +199,19 @@ class RoundedGaussian:
     def tail_lower_bound(self, k: int) -> Fraction:
         """A lower bound on P(noise >= k), for every integer k."""
         if k < 1:
-            return 1 - self.tail(1 - k)
+            return 1 - self.tail_upper_bound(1 - k)
         return Fraction(self.survival(k), TABLE_ONE)
 
     def smallest_with_tail_at_most(self, q: Fraction) -> int:
         """The smallest k with a proven P(noise >= k) <= q."""
-        if not self.tail(self.reach + 1) <= q < 1:
+        if not self.tail_upper_bound(self.reach + 1) <= q < 1:
             raise UsageError(
                 f"a tail probability must be at least 2^-{TABLE_BITS - 1} and below 1, "
                 f"not {float(q)!r}"
             )
         units = floor(q * TABLE_ONE)  # rounding changes nothing: tails are whole numbers of units
         ks = range(-self.reach, self.reach + 2)
-        return ks[bisect_left(ks, True, key=lambda k: self.tail_units(k) <= units)]
+        return ks[bisect_left(ks, True, key=lambda k: self.tail_upper_bound_in_units(k) <= units)]
 
     def largest_with_tail_at_least(self, q: Fraction) -> int:
         """The largest k with a proven P(noise >= k) >= q."""
@@ -298,7 +298,7 @@ def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
 def _significant_coefficients(
     series: list[int], square: int, scale: int, bits_left_out: int
 ) -> list[int]:
-    """The coefficients of h without so many last bits, and without those whose terms are then 0."""
+    """The coefficients of h without their last bits; those whose terms are then 0 are left out."""
     near = [coefficient >> bits_left_out for coefficient in series]
     for j in range(len(near) - 1, 0, -1):
         if near[0] * square**j >> scale * j:

@@ -98,7 +98,7 @@ def threshold_for_weights(
     budget = Fraction(delta)
     threshold = None
     for held, own in reversed(items_and_weight):  # the last pair decides in most cases
-        if threshold is None or noise.tail(threshold - own) > budget / held:
+        if threshold is None or noise.tail_upper_bound(threshold - own) > budget / held:
             threshold = own + noise.smallest_with_tail_at_most(budget / held)
     assert threshold is not None
     return threshold
@@ -113,7 +113,9 @@ def delta_for_weights(
     noise: RoundedGaussian, items_and_weight: list[tuple[int, int]], threshold: int
 ) -> float:
     """`new_item_delta`, with weights as in `threshold_for_weights`."""
-    units = max(held * noise.tail_units(threshold - own) for held, own in items_and_weight)
+    units = max(
+        held * noise.tail_upper_bound_in_units(threshold - own) for held, own in items_and_weight
+    )
     exact = Fraction(units, TABLE_ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 

@@ -107,7 +107,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
         scale: Any = (items if people else those)["scale"].max()
         tables.append(
             Table(
-                _title(release.manifest, length, and_more=people and length > 1),
+                _title_of_table(release.manifest, length, longer_too=people and length > 1),
                 groups,
                 [Row(item, _in_order_of_groups(groups or (None,), bars)) for item, bars in rows],
                 len(those),
@@ -154,7 +154,7 @@ def _in_order_of_groups(
     return tuple(of_group.get(group, Bar()) for group in groups)
 
 
-def _title(manifest: Manifest, length: int, *, and_more: bool) -> str:
+def _title_of_table(manifest: Manifest, length: int, *, longer_too: bool) -> str:
     asked = manifest.get("parameters", {})
     content = asked.get("content", {})
     reading, unit = content.get("reading"), content.get("unit")
@@ -165,5 +165,5 @@ def _title(manifest: Manifest, length: int, *, and_more: bool) -> str:
     else:
         what = "character" if reading == "characters" or unit == 1 else "token"
         title = with_noun(length, "word" if reading == "words" else what)
-    title += " and more" if and_more else ""
+    title += " and more" if longer_too else ""
     return f"{title}, by {asked['by']}" if groups_of(manifest) else title

@@ -12,7 +12,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS_LEFT, percent
-from dphh.ledger.spending import guarantee_sentence
+from dphh.ledger.spending import guarantee_and_usage
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.level import Level
 from dphh.levels.set_union import OneRoundAfterChoice, SetUnionLevel
@@ -179,7 +179,7 @@ def paying_accounts_lines(ledger: Ledger, release: Released) -> Lines:
 
 
 def _account_lines(accounts: Iterable[Account]) -> Lines:
-    return [("account", f"{each.name}: {guarantee_sentence(each)}") for each in accounts]
+    return [("account", f"{each.name}: {guarantee_and_usage(each)}") for each in accounts]
 
 
 def share_of_cap_line(outlook: Outlook, cap_name: str | None = None) -> str | None:

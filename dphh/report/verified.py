@@ -56,7 +56,7 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
-    yield "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers its events"
+    yield "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers what its events cost"
     asked, promised = manifest["parameters"], manifest["privacy"]
     epsilon = asked["local_epsilon"] if "local_epsilon" in asked else asked["epsilon"]
     if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:

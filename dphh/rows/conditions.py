@@ -90,9 +90,9 @@ def checked_condition(where: str) -> Condition:
             f"where: found {len(where):,} characters; give at most {_MOST_CONDITION_CHARACTERS:,}"
         )
     with duckdb.connect() as con:
-        tree, written = _parse_condition(con, where)
+        tree, written = _parse_and_check(con, where)
         # DuckDB may parse what it wrote in another way. That text is run, so it is checked too.
-        again, _ = _parse_condition(con, written)
+        again, _ = _parse_and_check(con, written)
     columns = dict.fromkeys(_columns_in(tree))
     if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
         raise _condition_error("a name that DuckDB does not read as it writes it")
@@ -103,7 +103,8 @@ def checked_condition(where: str) -> Condition:
     return Condition(f"try({written})", tuple(columns))
 
 
-def _parse_condition(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
+def _parse_and_check(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
+    """The condition's tree, and its text as DuckDB writes it from that; refuses forbidden parts."""
     serialize = "SELECT json_serialize_sql($1::VARCHAR)"
     parsed = json.loads(_query_one_text(con, serialize, f"SELECT 1 FROM corpus WHERE {where}"))
     if parsed.get("error"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.privacy.binomial_weights import binomial_weights
+from dphh.privacy.binomial_weights import approximate_binomial_weights
 from dphh.udfs.draws.randomness import Randomness, to_int
 
 Cells = NDArray[np.uint16]
@@ -135,7 +135,7 @@ class _Binomial:
 
 @lru_cache(maxsize=4096)
 def _binomial(coins: int, flip: int) -> _Binomial:
-    weights = sorted(binomial_weights(coins, Fraction(flip, 1 << 64)))
+    weights = sorted(approximate_binomial_weights(coins, Fraction(flip, 1 << 64)))
     total, running, entries = sum(weight for _, weight in weights), 0, []
     for _, weight in weights:
         running += weight

@@ -1,5 +1,5 @@
--- The list of words of a public text, in order.
--- In: listed (gram, word, occurs).
+-- The words of a public text with how often each occurs, by `gram`, a word's number in the list.
+-- In: listed (gram, word, occurs). Out: (word, occurs).
 SELECT word, occurs
 FROM listed
 ORDER BY gram;

@@ -58,7 +58,7 @@ def _unlisted(engine: str, folder: Path, groups: int, held: int) -> Measured:
         (level.first_threshold_grid, round_1_weight(level.first_unit, kept)),
         (level.second_threshold_grid, second),
     ):
-        missed *= (1 - float(noise.tail(threshold - own))) ** kept
+        missed *= (1 - float(noise.tail_upper_bound(threshold - own))) ** kept
     says = "a user of an unlisted word" if held == 1 else f"a user of {held} unlisted words"
     return _measured(plan, says, 1 - missed, in_turn(seen))
 

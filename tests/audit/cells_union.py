@@ -33,7 +33,7 @@ LADDER = {"epsilon": 0.2, "delta": 0.6}
 
 def _passes(level: SetUnionLevel, held: int) -> float:
     """How often a new item of a user who holds so many passes."""
-    tail = rounded_gaussian(level.sigma_grid).tail(
+    tail = rounded_gaussian(level.sigma_grid).tail_upper_bound(
         level.threshold_grid - weight(level.grid_bits, held)
     )
     return float(tail)
@@ -227,9 +227,13 @@ def dpne_new_pair(engine: str, folder: Path, size: int) -> Measured:
     level, epsilon = plan.levels[1], plan.privacy.epsilon
     assert isinstance(level, PrunedLevel)
     noise, unit = rounded_gaussian(level.sigma_grid), 2**level.grid_bits
-    least = noise.smallest_with_tail_at_most(level.spurious * noise.tail(-(10**9)) / FEW)
+    least = noise.smallest_with_tail_at_most(
+        level.spurious * noise.tail_upper_bound(-(10**9)) / FEW
+    )
     best = max(least, round((epsilon / unit * level.sigma_grid**2) + unit / 2))
-    exact = float(noise.tail(best - unit)) - exp(epsilon) * float(noise.tail(best))
+    exact = float(noise.tail_upper_bound(best - unit)) - exp(epsilon) * float(
+        noise.tail_upper_bound(best)
+    )
     return Measured.of(plan, NEW_PAIR, _new_pairs(engine, plan, 12 * size, best / unit), exact)
 
 

@@ -124,7 +124,7 @@ def pruned(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert drawn == len(held)
     words_for(run, step, draws, drawn)
     (number,) = (draw for draw in draws if draw.name == "draw_binomial")
-    tail = rounded_gaussian(level["sigma_grid"]).tail(level["threshold_grid"])
+    tail = rounded_gaussian(level["sigma_grid"]).tail_upper_bound(level["threshold_grid"])
     assert (number.asked["n"], number.asked["p"]) == (level["valid"] - len(held), tail)
     assert drawn_above(draws, level["sigma_grid"]) == (
         {level["threshold_grid"]: len(spurious)} if spurious else {}

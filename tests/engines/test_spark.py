@@ -294,7 +294,7 @@ def test_no_query_is_given_how_many_users_there_are(tmp_path, queries, verb):
         pl.DataFrame({"who": range(users), "what": ["aa"] * users}).write_parquet(path)
         COUNTS_USERS[verb](Corpus(path, user="who", item="what")).run(engine="spark")
         asked.append([(query.step, query.select, query.parameters) for query in queries])
-        idle = [query for query in queries if query.step in ("ldp_seats", "trie_batch_level")]
+        idle = [query for query in queries if query.step in ("ldp_seats", "trie_batch_votes")]
         assert idle
         for query in idle:
             if "dphh_word(" in query.select:

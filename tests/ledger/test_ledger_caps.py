@@ -7,7 +7,7 @@ import pytest
 from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger.budget import Budget, Cap, allowed, percent
-from dphh.ledger.spending import guarantee_sentence
+from dphh.ledger.spending import guarantee_and_usage
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
 from tests.ledger.asked import ask, granted, items_price
@@ -68,7 +68,7 @@ def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews)
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
     assert account.left.epsilon == 0
-    assert guarantee_sentence(account) == (
+    assert guarantee_and_usage(account) == (
         "the cap of (0.2, 0) does not hold: 1 run used 250% of it; no run may follow"
     )
     with pytest.raises(BudgetRefused, match="nothing is left"):

@@ -109,9 +109,9 @@ def test_what_cannot_be_read_as_a_prior_is_refused(private, news, table, tmp_pat
 def test_a_release_is_read_as_the_data_are(private, ledger):
     otherwise = Corpus(*private.where, user="who", text="what", lower=False)
     earlier = dphh.ngrams(private, **ASK).run(ledger=ledger)
-    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
+    with pytest.raises(UsageError, match="lower=True, the corpus's were not"):
         dphh.ngrams(otherwise, prior=earlier, **ASK)
-    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
+    with pytest.raises(UsageError, match="lower=True, the corpus's were not"):
         dphh.ngrams(prior=earlier, **ASK).run(corpus=otherwise)
 
 

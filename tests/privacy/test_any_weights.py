@@ -142,7 +142,7 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised():
     assert any_weights_delta(noise, 1024, 10, 1024) == 1.0
     assert any_weights_delta(noise, 1024, 10, -(10**6)) == 1.0
     threshold = any_weights_threshold(noise, 1024, 10, 0.9)
-    assert noise.tail(threshold - 1024) <= MOST_SINGLE_ITEM_TAIL
+    assert noise.tail_upper_bound(threshold - 1024) <= MOST_SINGLE_ITEM_TAIL
 
 
 def test_what_floats_say_is_where_the_search_begins_and_no_more(monkeypatch):

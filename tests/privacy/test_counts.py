@@ -98,7 +98,7 @@ def test_a_few_exact_ends():
     noise = rounded_gaussian(500)
     found = interval_margins(500, 0.95)
     assert found.below == found.above == 980  # 1.96 sigma, and half a unit
-    assert noise.tail(found.below + 1) <= 0.025 < noise.tail(found.below)
+    assert noise.tail_upper_bound(found.below + 1) <= 0.025 < noise.tail_upper_bound(found.below)
     together = interval_margins(500, 0.95, keys_at_once=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
     bounded = interval_margins(500, 0.95, octave_count=4)

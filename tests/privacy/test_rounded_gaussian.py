@@ -87,11 +87,11 @@ def test_bounds_hold_for_all_integers(sigma):
     table = rounded_gaussian(sigma)
     ends = [0, 1, 2, sigma, 4 * sigma, table.reach, table.reach + 1, 30 * sigma]
     for k in sorted({sign * end for end in ends for sign in (-1, 1)}):
-        low, high = table.tail_lower_bound(k), table.tail(k)
+        low, high = table.tail_lower_bound(k), table.tail_upper_bound(k)
         with mp.workprec(700):
             assert int(low * TABLE_ONE) <= exact_tail(sigma, k) * TABLE_ONE <= int(high * TABLE_ONE)
         assert high - low == Fraction(2, TABLE_ONE)
-        assert table.tail(k + 1) <= high and table.tail_lower_bound(k + 1) <= low
+        assert table.tail_upper_bound(k + 1) <= high and table.tail_lower_bound(k + 1) <= low
 
 
 PROBABILITIES = [
@@ -110,7 +110,7 @@ PROBABILITIES = [
 def test_thresholds_are_the_tightest(sigma, q):
     table = rounded_gaussian(sigma)
     k = table.smallest_with_tail_at_most(q)
-    assert table.tail(k) <= q < table.tail(k - 1)
+    assert table.tail_upper_bound(k) <= q < table.tail_upper_bound(k - 1)
     assert abs(k - (sigma * norm.isf(float(q)) + 0.5)) <= 1 + 1e-9 * sigma
     k = table.largest_with_tail_at_least(q)
     assert table.tail_lower_bound(k) >= q > table.tail_lower_bound(k + 1)

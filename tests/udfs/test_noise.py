@@ -167,7 +167,7 @@ def test_noise_above_a_floor_that_is_out_of_reach() -> None:
     ("n", "p"), [(10, Fraction(3, 10)), (1000, Fraction(1, 2)), (37, Fraction(99, 100))]
 )
 def test_binomial_weights_are_the_exact_probabilities(n: int, p: Fraction) -> None:
-    weights = dict(module.binomial_weights(n, p))
+    weights = dict(module.approximate_binomial_weights(n, p))
     whole = sum(weights.values())
     choose, moved = 1, Fraction(0)
     for k in range(n + 1):

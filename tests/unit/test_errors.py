@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
-from dphh.engines.failures import hide_duckdb_errors
+from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.polars.host import hide_polars_errors as of_polars
 from dphh.errors import hiding_private_details
 from tests.engines.test_content import not_utf8
@@ -121,7 +121,7 @@ def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypat
 
 @pytest.mark.parametrize(
     "edge, problem",
-    [(hide_duckdb_errors, duckdb.ConversionException), (of_polars, pl.exceptions.ComputeError)],
+    [(replace_duckdb_errors, duckdb.ConversionException), (of_polars, pl.exceptions.ComputeError)],
 )
 def test_an_engines_own_message_stops_at_its_edge(edge, problem):
     with pytest.raises(EngineError, match="withheld") as caught, edge("held"):

@@ -137,7 +137,7 @@ def test_they_are_uniform_over_what_is_valid_and_not_held(pruning):
         seen.update(keys.tolist())
     assert seen.keys() <= {*free}
     # How often a gram passes is Binomial(runs, p), independently of the other grams.
-    p = float(NOISE.tail(SIGMA))
+    p = float(NOISE.tail_upper_bound(SIGMA))
     counts = np.array([seen[key] for key in free])
     statistic = ((counts - 1500 * p) ** 2 / (1500 * p * (1 - p))).sum()
     assert statistic < chi2.isf(FAILS, len(free))

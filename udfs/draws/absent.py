@@ -44,7 +44,7 @@ class ValidGramsByClass(Protocol):
 
 
 def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
-    """Rows (position, key, ...) of candidate keys, with columns drawn for spurious grams.
+    """Rows (position, key, ...): candidate keys and, not yet paired, columns of spurious grams.
 
     All is drawn before it is known which grams users hold. Then the first candidate that no user
     holds gets the columns of the first row, the second such candidate those of the second row, and

@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.privacy.binomial_weights import binomial_weights
+from dphh.privacy.binomial_weights import approximate_binomial_weights
 from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import TABLE_BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
@@ -181,7 +181,7 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     if p in (0, 1):
         return n * int(p)
     values, cumulative, total = [], [], 0
-    for k, weight in binomial_weights(n, p):
+    for k, weight in approximate_binomial_weights(n, p):
         total += weight
         values.append(k)
         cumulative.append(total)

@@ -45,7 +45,7 @@ def spurious_of_level(
     grams but the `kept` ones that some user keeps, draws how many noise lifts to the threshold,
     their noised weights, and candidate keys for them: rows (position, key, noisy)."""
     absent = len(valid) - kept_count[0].as_py()
-    tail = rounded_gaussian(sigma).tail(threshold)
+    tail = rounded_gaussian(sigma).tail_upper_bound(threshold)
     number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
     name = f"{purpose}/spurious scores"
     noisy = draw_noise_at_least(randomness, sigma, threshold, number, name)

@@ -209,20 +209,15 @@ class Gathering:
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = first_occurrences(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
-            hashes = self._user_hashes(users.take(first), of_users)
+            several = of_users > 1  # users with one position have nothing to choose from: hash 0
+            hashes = np.zeros(len(first), dtype=np.int64)
+            names = one_array(self._names.spellings(users.take(first)[several]))
+            hashes[several] = hash_texts(names).view(np.int64)
             text_of = np.append(first, len(users))
             for some in slices_by_positions(of_users):
                 these = slice(text_of[some.start], text_of[some.stop])
                 held = positions.take(position_indices(first_positions[these], of_texts[these]))
                 yield Users(hashes[some], of_users[some], held)
-
-    def _user_hashes(self, user_numbers: Integers, lengths: Integers) -> Integers:
-        """The user hashes; 0 for a user with one position, who has nothing to choose from."""
-        several = lengths > 1
-        user_hashes = np.zeros(len(user_numbers), dtype=np.int64)
-        names = one_array(self._names.spellings(user_numbers[several]))
-        user_hashes[several] = hash_texts(names).view(np.int64)
-        return user_hashes
 
 
 def slices_by_bytes(rows: pa.Table) -> Iterator[pa.Table]:

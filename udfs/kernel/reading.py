@@ -1,4 +1,4 @@
-"""Ways to read the texts of a corpus: each gives an integer for each position of a text."""
+"""How tokenised texts become integers, one for each position: word ids, or keys of given items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TextReader = Callable[[pa.Table], tuple[Integers, Any]]
 
 
 class Reading(Protocol):
-    """A way to read texts."""
+    """How the tokens of texts become integers: `ReadWords` or `ReadItems`."""
 
     def reader(self, vocabulary: Vocabulary) -> TextReader:
         """The function that reads texts; `vocabulary` gives words their ids."""
@@ -31,7 +31,7 @@ class Reading(Protocol):
 
 @dataclass(frozen=True)
 class ReadWords:
-    """Read texts as word ids. A text without a word takes no position."""
+    """Texts become word ids. A text without a word takes no position."""
 
     #: Whether -1 marks a text's end: needed where neighbouring words matter.
     marks_ends: bool = False
@@ -53,7 +53,7 @@ class ReadWords:
 
 @dataclass(frozen=True, eq=False)
 class ReadItems:
-    """Read texts as the keys of the given items in them, by the declared groups. Undeclared groups,
+    """Texts become the keys of the given items in them, by the declared groups. Undeclared groups,
     and NULL, count as the last group. A key in several texts of a user appears several times."""
 
     given: GivenGrams

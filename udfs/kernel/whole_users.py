@@ -142,8 +142,8 @@ def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] 
 def numbers_of_released_words(
     ids: Any, words: WordsWithIds, released: NDArray[np.int32]
 ) -> pa.Array:
-    """`dphh_numbers_of_words(ids, words, released)`: at each position the number of the word among
-    the released ones, or -1."""
+    """`dphh_numbers_of_words(ids, words, released)`: for each word id of `ids`, its `released[id]`,
+    the word's number among the released words or -1. `words`, the vocabulary, is not used."""
     lists = one_array(ids)
     numbers = released.take(values_of(lists), mode="wrap")  # -1 wraps to the last element
     return lists_of(lengths_of(lists), numbers)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.functions import register, register_spelled
 from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import hide_duckdb_errors
+from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.host import Limits, Lookup
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
@@ -40,7 +40,7 @@ class DuckDBHost(OneProcessHost):
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""
         self.drop(table)
-        with hide_duckdb_errors("gather_texts"):
+        with replace_duckdb_errors("gather_texts"):
             self.con.execute(
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
@@ -57,7 +57,7 @@ class DuckDBHost(OneProcessHost):
         called = (self.functions.get(name) for name in functions_called_in(text))
         of_users = any(function is not None and function.takes_whole_users for function in called)
         in_parallel = self._run_in_parallel() if of_users else nullcontext()
-        with hide_duckdb_errors(step), in_parallel:
+        with replace_duckdb_errors(step), in_parallel:
             self._execute(text, parameters)
 
     def take(self, step: str, **parameters: Any) -> Any:
@@ -67,7 +67,7 @@ class DuckDBHost(OneProcessHost):
         runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
         `execute`, which releases the lock, and only finished rows are fetched.
         """
-        with hide_duckdb_errors(step):
+        with replace_duckdb_errors(step):
             self._execute(f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}", parameters)
             rows = self.con.table("answer").to_arrow_table()
             self.con.execute("DROP TABLE answer")
@@ -104,7 +104,7 @@ class DuckDBHost(OneProcessHost):
     def put(self, table: str, rows: Any) -> None:
         self.drop(table)
         self.con.register("put", rows)
-        with hide_duckdb_errors(table):
+        with replace_duckdb_errors(table):
             self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 

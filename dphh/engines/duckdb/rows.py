@@ -16,7 +16,7 @@ from dphh.corpora.stores import hide_progress_bar, reach_stores
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
-from dphh.engines.failures import hide_duckdb_errors
+from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.host import Host, Limits, Lookup
 from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
 from dphh.files.private_folder import PrivateFolder
@@ -85,7 +85,7 @@ class Rows:
         self._spill.close()
 
     def has_rows_without_user(self) -> bool:
-        with hide_duckdb_errors("find_rows_without_user"):
+        with replace_duckdb_errors("find_rows_without_user"):
             return self._opened.has_rows_without_user()
 
     def load(self) -> None:
@@ -94,7 +94,7 @@ class Rows:
             return
         self._opened.load()
         if self._read_once:
-            with hide_duckdb_errors("rows_of_corpus"):
+            with replace_duckdb_errors("rows_of_corpus"):
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_loaded = True
@@ -114,7 +114,7 @@ class Rows:
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explain_what_ran_out(gathering):
             try:
-                with hide_duckdb_errors("gather_texts"):
+                with replace_duckdb_errors("gather_texts"):
                     self.memory.update_limit()
                     self.con.execute(query("gather_texts"))
                     gathering.finish_adding()

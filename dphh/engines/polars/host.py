@@ -17,7 +17,7 @@ from polars.exceptions import PanicException
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import EngineFailures, hide_duckdb_errors
+from dphh.engines.failures import EngineFailures, replace_duckdb_errors
 from dphh.engines.host import Limits, Lookup
 from dphh.engines.polars.steps import SEPARATOR, STEPS
 from dphh.errors import UsageError
@@ -79,7 +79,7 @@ class PolarsHost(OneProcessHost):
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
-            with hide_duckdb_errors(name):
+            with replace_duckdb_errors(name):
                 query = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
                 return pl.DataFrame(self.rows.con.sql(query).to_arrow_table()).lazy()
         return self.tables[name].lazy()

@@ -32,7 +32,7 @@ from dphh.corpora.files import no_such_file_error, refuse_missing_columns, unrea
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import Loader, OpenedCorpus, tokens_sql
 from dphh.engines.duckdb.rows import Rows
-from dphh.engines.failures import hide_duckdb_errors
+from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
@@ -91,7 +91,7 @@ def _opened_by_duckdb(
 
     def load_rows() -> None:
         rows.load()
-        with hide_duckdb_errors("rows_of_corpus"):
+        with replace_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")

@@ -30,7 +30,7 @@ _WRITE_OPTIONS = {
 }
 #: On this machine no network carries the tables: reading more bytes costs less than compression.
 _LOCAL_WRITE_OPTIONS = {"compression": "uncompressed"}
-_FOLDER_DESCRIPTION = (
+_SUITABLE_FOLDER_IN_WORDS = (
     "a folder that the driver and all executors reach and no one else can read, as "
     "hdfs:///user/me/private"
 )
@@ -50,7 +50,7 @@ class RunFolder:
                 raise UsageError(
                     f"{FOLDER_SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose "
                     "executors share no folder with this machine; pass --conf "
-                    f"{FOLDER_SETTING}=URL of {_FOLDER_DESCRIPTION}"
+                    f"{FOLDER_SETTING}=URL of {_SUITABLE_FOLDER_IN_WORDS}"
                 )
             self.local = PrivateFolder()
             self.path = f"file://{self.local.path}"
@@ -107,7 +107,7 @@ class RunFolder:
             raise UsageError(
                 f"{FOLDER_SETTING}: executors wrote {rows} rows below {parent}, and {found} of "
                 "them were found there: they do not all see one folder; set it to the URL of "
-                f"{_FOLDER_DESCRIPTION}"
+                f"{_SUITABLE_FOLDER_IN_WORDS}"
             )
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
@@ -119,5 +119,5 @@ class RunFolder:
 def _unwritable_error(parent: str, problem: BaseException) -> UsageError:
     return UsageError(
         f"{FOLDER_SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set "
-        f"it to the URL of {_FOLDER_DESCRIPTION}"
+        f"it to the URL of {_SUITABLE_FOLDER_IN_WORDS}"
     )

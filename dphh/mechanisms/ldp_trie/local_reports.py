@@ -1,7 +1,7 @@
 """How each level of `ldp_trie` randomises, and the epsilons of its reports for different observers.
 
 An observer sees one of three: a user's own messages (local epsilon); all messages, shuffled and
-without senders (`epsilons_of_shuffled`); or only how many reports contain each value
+without senders (`epsilons_of_shuffled_messages`); or only how many reports contain each value
 (`epsilon_of_sums`), from which alone a release is computed. Theorems and proofs: docs/ldp_trie.md.
 """
 
@@ -149,25 +149,25 @@ def _epsilon_of_sums_roughly(
     from dphh.mechanisms.ldp_trie.sums import WIDE_BLOCKS, epsilon_by_theorem_b
 
     found = epsilon_by_theorem_b(randomiser, sent, replaced, WIDE_BLOCKS)
-    return found if found < math.inf else _epsilon_of_shuffled(randomiser, sent, replaced, 0.0)
+    return found if found < math.inf else _epsilon_of_shuffled_messages(randomiser, sent, replaced)
 
 
-def epsilons_of_shuffled(
+def epsilons_of_shuffled_messages(
     level_randomisers: Iterable[SubsetSelection], sent: LevelReports
 ) -> tuple[float, float]:
     """The epsilons of shuffled messages for one report, and for all of a user's reports by group
     privacy: the largest over these levels."""
     one = several = 0.0
     for each in sorted(set(level_randomisers), key=lambda each: each.domain):
-        one = max(one, _epsilon_of_shuffled(each, sent, 1, one))
-        if sent.contributions > 1:
-            several = max(several, _epsilon_of_shuffled(each, sent, sent.contributions, several))
+        one = max(one, _epsilon_of_shuffled_messages(each, sent, 1, one))
+        if (reports := sent.contributions) > 1:
+            several = max(several, _epsilon_of_shuffled_messages(each, sent, reports, several))
     return one, max(one, several)
 
 
 @lru_cache(maxsize=1024)
-def _epsilon_of_shuffled(
-    randomiser: SubsetSelection, sent: LevelReports, replaced: int, least: float
+def _epsilon_of_shuffled_messages(
+    randomiser: SubsetSelection, sent: LevelReports, replaced: int, least: float = 0.0
 ) -> float:
     from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_epsilon
 

@@ -35,7 +35,7 @@ from dphh.levels.ldp_trie import LocalLevel, PrefixSampling
 from dphh.mechanisms.ldp_trie.local_reports import (
     EpsilonLimit,
     epsilon_of_sums,
-    epsilons_of_shuffled,
+    epsilons_of_shuffled_messages,
     local_epsilon_within,
     randomisers_by_domain,
 )
@@ -232,7 +232,7 @@ def _costliest_level_epsilons(
     """The epsilons of the most expensive level, for one report and for a whole user: first of sums,
     then of shuffled messages."""
     levels = list(level_randomisers)
-    shuffled, user_shuffled = epsilons_of_shuffled(levels, sent)
+    shuffled, user_shuffled = epsilons_of_shuffled_messages(levels, sent)
     one_report, whole_user = (
         max(epsilon_of_sums(each, sent, replaced) for each in levels)
         for replaced in (1, sent.contributions)
@@ -328,9 +328,9 @@ def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) 
     return Finds(
         wanted,
         least_whole(lambda holders: finding_probability(holders) >= wanted, 0, everyone),
-        note=f"of the {everyone:,} users asked, {one_pass[0].users:,} a level; a sequence of "
-        f"{max_length} characters that shares no prefix, whose holders have no other sequence, if "
-        "fewer than `keep` other prefixes are more frequent",
+        note=f"of the {everyone:,} users asked, {one_pass[0].users:,} at each level; this supposes "
+        f"a sequence of {max_length} characters that shares no prefix with others, whose holders "
+        "have no other sequence, and fewer than `keep` prefixes more frequent than its own",
     )
 
 

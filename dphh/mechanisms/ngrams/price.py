@@ -25,7 +25,6 @@ from dphh.prior import PRIOR_HELP, PriorOption, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
 Method = Literal["forecast", "dpne"]
-METHODS = get_args(Method)
 HELP = {
     "max_n": "The longest n-gram, in tokens.",
     "max_items": "The most words that a user counts for.",
@@ -85,7 +84,7 @@ def price_ngrams(
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     check_whole("max_n", max_n, most=LONGEST_NGRAM)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, get_args(Method))
     if method == "forecast":
         _refuse_dpne_options(max_items, pruning, decay, shares)
     elif prior is not None:
@@ -96,7 +95,7 @@ def price_ngrams(
     given = checked_prior(prior, prior_text, prior_is_public)
     counting = CountsOptions.from_options(counts, by, groups, min_users)
     bounds = _bounds_by_length(max_items, max_n)
-    _check_ladder_options(spurious, pruning, decay, shares, max_n)
+    _check_spurious_and_dpne_options(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
         ("max_n", max_n),
         ("epsilon", epsilon),
@@ -163,7 +162,7 @@ def _bounds_by_length(max_items: int | Sequence[int], max_n: int) -> tuple[int, 
     return tuple(max_items)
 
 
-def _check_ladder_options(
+def _check_spurious_and_dpne_options(
     spurious: float, pruning: str, decay: float, shares: Sequence[float] | None, max_n: int
 ) -> None:
     if not _is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:

@@ -40,7 +40,7 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import users_needed
 
 Method = Literal["auto", "gaussian", "sips", "adaptive"]
-METHODS = get_args(Method)
+SET_UNION_METHODS = get_args(Method)
 
 
 def price_set_union(

@@ -100,7 +100,7 @@ def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     """Each user tosses a coin, and votes if it shows heads. Returns the prefixes with enough votes:
     an Arrow table (node, token, ended)."""
     host.run(
-        "trie_level",
+        "trie_votes",
         level=level.level,
         numerator=level.numerator,
         theta=level.theta,
@@ -119,7 +119,7 @@ def grow_by_sampled_users(
     host.put("trie", pa.table({"node": numbers, "tokens": paths}))
     # trie (node, tokens)
     host.run(
-        "trie_batch_level",
+        "trie_batch_votes",
         level=level.level,
         users=level.users,
         drawn_users=level.batch,

@@ -214,7 +214,8 @@ def _price_by_path(
         Finds(
             float(FINDING_PROBABILITY),
             users_needed(p, theta, max_length),
-            note=f"a sequence of {max_length} levels, its end included, that shares no prefix",
+            note=f"for a sequence of {max_length} tokens, its end as one of them, that shares no "
+            "prefix with others",
         ),
     )
 
@@ -260,8 +261,8 @@ def _price_by_paper(
         Finds(
             float(FINDING_PROBABILITY),
             holders_needed(sampled),
-            note=f"of {users:,} users; a sequence of {max_length} levels, its end included, that "
-            "shares no prefix",
+            note=f"of {users:,} users, for a sequence of {max_length} tokens, its end as one of "
+            "them, that shares no prefix with others",
         ),
     )
 

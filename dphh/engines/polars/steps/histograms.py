@@ -140,5 +140,5 @@ def _noised_words(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str
 
 
 def _spelled_rows(host: PolarsHost, released: pl.DataFrame) -> pl.DataFrame:
-    """(key, noisy) of released words: a key is a spelling in place of a word id."""
+    """The rows (key, noisy) of released words, whose keys become spellings in place of word ids."""
     return released.select(host.spelled(released["key"]).alias("key"), "noisy")

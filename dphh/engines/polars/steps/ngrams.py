@@ -109,7 +109,7 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
     """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
     rho_k."""
     noised, lifted = host.table("noised"), host.table("lifted")
-    # Drop the keys that a user keeps, and number the others again.
+    # Of the keys drawn for absent grams, drop those that users hold; number the rest from 0.
     absent = (
         lifted.join(noised, on="key", how="anti")
         .sort("position")
@@ -281,7 +281,7 @@ def forecast_released(host: PolarsHost) -> pl.LazyFrame:
     round_2, lifted = host.table("round_2"), host.table("lifted")
     reaches = pl.col("second") >= pl.col("threshold")
     held = round_2.join(host.table("thresholds"), on=ROW_COLUMNS).filter(reaches).select(columns)
-    # Drop the keys that a user holds, and number the others of each class again.
+    # Of the keys drawn for absent grams, drop those that users hold; number the rest of each class.
     unheld = (
         lifted.join(round_2, on="key", how="anti")
         .sort("class", "position")

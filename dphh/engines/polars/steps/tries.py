@@ -96,14 +96,14 @@ def more_users(host: PolarsHost, *, users: int) -> pl.LazyFrame:
 
 
 @step
-def trie_level(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
+def trie_votes(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
     """Algorithm 2: each eligible user tosses a new coin at this level; heads are votes. One draw
     gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
     The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
     32 bits.)"""
     next_prefixes = host.table("walkers").select("node", *_next_token_and_end(level), "users")
     eligible = host.collect(
-        "trie_level", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
+        "trie_votes", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
     )
     names = None
     if needs_keys(host.randomness, purpose):
@@ -124,7 +124,7 @@ def _next_token_and_end(level: int) -> list[pl.Expr]:
 
 
 @step
-def trie_batch_level(
+def trie_batch_votes(
     host: PolarsHost, *, level: int, users: int, drawn_users: int, purpose: str
 ) -> Tables:
     """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence

@@ -89,7 +89,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
 def word_level_with_prior(
     price: Price, host: Host, once: DrawOnce, max_n: int
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
-    """Level 1 with a prior: both rounds as one draw, within an even share."""
+    """Runs level 1 with a prior. Both rounds are one entry of the journal, and one even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     level_to_run = words_level_to_run(level, price.prior, max_n)
@@ -104,7 +104,8 @@ def word_level_with_prior(
 def _word_levels_without_prior(
     price: Price, host: Host, once: DrawOnce, max_n: int
 ) -> Iterator[tuple[LevelDone, ReleasedWords]]:
-    """The rounds of level 1, all as one draw; and all words that were released so far."""
+    """Runs level 1, whose rounds are one entry of the journal. Yields with each round the words
+    that it and earlier rounds released."""
     rounds = WordsRounds.from_price(price)
     drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
     so_far = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)

@@ -176,7 +176,7 @@ def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)
+    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)
     return tuple(
         round_level(
             ReweighedLevel if index else SetUnionLevel,
@@ -196,7 +196,7 @@ def listed_words_level(
     """Level 1 with a prior, and the delta that each of its two thresholds costs. Both rounds
     together have an even share, on the grid of level 1 without a prior. The thresholds hold
     for unlisted words, because all new words of a user have equal weights."""
-    sigma, bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)
+    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     left = BudgetLeft(1.0, 1, max_n)
     first, second = (
@@ -226,7 +226,7 @@ def listed_words_level(
     ]
 
 
-def _sigma_and_bits_of_round_1(
+def _sigma_in_users_and_grid_bits_of_word_round_1(
     budget: LadderBudget, max_n: int, max_items: int
 ) -> tuple[float, int]:
     """The sigma of round 1 of the words, in users, and the bits of its grid: as many as a table of
@@ -251,7 +251,7 @@ def one_round_of_words(budget: LadderBudget, max_n: int, max_items: int) -> SetU
     """The round that replaces rounds 2 and 3 of level 1 if round 1 finds very few words."""
     (sigma,) = split_sigma(budget.sigma, [one_round_part(max_n) / max_n])
     rounds = len(WORD_ROUND_PARTS)
-    bits = _sigma_and_bits_of_round_1(budget, max_n, max_items)[1] + rounds - 1
+    bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)[1] + rounds - 1
     delta = WORD_ROUND_DELTA_SHARES[-1] * budget.thresholds_delta
     return round_level(SetUnionLevel, bits, sigma, max_items, delta, rounds)
 

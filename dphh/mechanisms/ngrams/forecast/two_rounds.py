@@ -104,10 +104,10 @@ class TwoRounds:
         return {"sigma": self.noise_bins.noise.sigma, "purpose": self.purpose, "is_test": is_test}
 
     def _public_tables(self) -> dict[str, Any]:
-        """The tables of step 1. forecasts: what each gram of the level below adds, as first and as
-        last piece, to the class of a pair and to its expected public count. lifts: what that count
-        adds to the class of a pair that the public text lacks. public_grams: the classes of pairs
-        that the text has. classes: how many valid grams each class has."""
+        """The public tables that round 1 reads. forecasts: what each gram of the level below adds,
+        as first and as last piece, to the class of a pair and to its expected public count. lifts:
+        what that count adds to the class of a pair that the public text lacks. public_grams: the
+        classes of pairs that the text has. classes: how many valid grams each class has."""
         valid, public, sizes = self.valid, self.valid.public, self.valid.sizes
         return {
             "forecasts": pa.table(

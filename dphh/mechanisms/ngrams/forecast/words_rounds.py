@@ -22,7 +22,7 @@ from dphh.price import Price
 
 @dataclass(frozen=True)
 class WordsRounds(SipsRounds):
-    """The rounds of level 1 without a prior: each depends on the earlier ones."""
+    """The rounds of level 1 without a prior. Earlier ones decide what follows: weights, rounds."""
 
     #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
     one_round: SetUnionLevel

@@ -62,7 +62,7 @@ class ValidClasses:
     text has is moved to the class that its own count gives it.
     """
 
-    #: The class of a pair is left[l] + right[r]; with a prior, plus the index of its lift in LIFTS.
+    #: What each gram of the level below adds to a pair's class, as its left and as its right gram.
     left: Integers
     right: Integers
     #: The forecast mass of each class.

@@ -26,7 +26,7 @@ class PositionsTable:
                 self.host.run("positions_of_words", released=released, single_side=single)
                 self.host.drop("users")
             else:
-                # How many tokens after its left gram the right gram of a pair begins.
+                # How many tokens after the left gram's first token the right gram of a pair begins.
                 ahead = 1 if ladder.pruning == "both" else rung.level
                 released = Lookup(KeyIndex(rung.keys))
                 self.host.run("positions_of_grams", released=released, positions_ahead=ahead)
