@@ -130,7 +130,7 @@ def keys_of_counted_words(
 
 def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
     """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
-    an earlier round released."""
+    an earlier round released. The engine makes `released` by word id, from `words`."""
     lists = one_array(ids)
     if released is None:  # before the first round
         return lists
@@ -143,7 +143,7 @@ def numbers_of_released_words(
     ids: Any, words: WordsWithIds, released: NDArray[np.int32]
 ) -> pa.Array:
     """`dphh_numbers_of_words(ids, words, released)`: for each word id of `ids`, its `released[id]`,
-    the word's number among the released words or -1. `words`, the vocabulary, is not used."""
+    a word's number among the released words or -1. The engine makes it by word id, from `words`."""
     lists = one_array(ids)
     numbers = released.take(values_of(lists), mode="wrap")  # -1 wraps to the last element
     return lists_of(lengths_of(lists), numbers)
