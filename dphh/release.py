@@ -304,7 +304,8 @@ def checked_folder(folder: str | Path, run_id: str | None) -> Path:
     out = local_path_to_write("out", folder).absolute()
     try:
         taken = not _run_ids_in(out) <= {run_id} - {None}
-        existing = next(each for each in (out, *out.parents) if each.exists())
+        # A link to nowhere is tried too: no folder can be made there.
+        existing = next(each for each in (out, *out.parents) if each.exists() or each.is_symlink())
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as problem:

@@ -1,7 +1,7 @@
 -- The forecast ladder, round 1 (step 2 of docs/ngrams.md): every valid gram gets noise, held or
 -- not, and stands in a row: its class, and the bin of its noised weight. What a run may see is how
 -- many grams each row has. Words outside a list are of class -1: only held ones get noise; those
--- that reach $threshold are released and have bin 1, others bin 0.
+-- that reach $unlisted_threshold are released and have bin 1, others bin 0.
 -- In: held; valid (gram, key, class); bins (bin, start), public.
 -- Out: round_1 (gram, key, class, bin, noisy, is_held).
 CREATE OR REPLACE TEMP TABLE round_1 AS
@@ -55,7 +55,7 @@ noised AS MATERIALIZED (
 SELECT
     noised.*,
     CASE
-        WHEN noised.class < 0 THEN CAST(noised.noisy >= $threshold AS BIGINT)
+        WHEN noised.class < 0 THEN CAST(noised.noisy >= $unlisted_threshold AS BIGINT)
         ELSE coalesce(bins.bin, 0)
     END AS bin
 FROM noised

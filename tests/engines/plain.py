@@ -169,7 +169,7 @@ class Plain:
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
         first = {"norm": given.first_unit, **drawn}
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
-        self.run("forecast_round_1", threshold=threshold, noise=False, **first)
+        self.run("forecast_round_1", unlisted_threshold=threshold, noise=False, **first)
         self.run("forecast_round_2", norm=given.second_unit, **drawn)
         signs = self.con.execute(query("plain/forecast_nonpositive_counts")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()

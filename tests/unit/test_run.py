@@ -54,6 +54,10 @@ def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger, tmp_pa
 
 
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="cannot be written"):
+        plan(corpus).run(ledger=ledger, out=tmp_path / "link" / "out")
+    assert not ledger.runs()
     plan(corpus).run(ledger=ledger, out=tmp_path / "out", run_id="one")
     with pytest.raises(UsageError, match="contains another release"):
         plan(corpus).run(ledger=ledger, out=tmp_path / "out", again=True)

@@ -28,7 +28,7 @@ ROUNDS_SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy"
 
 @dataclass(frozen=True)
 class SipsRounds:
-    """The rounds of DP-SIPS, which methods "sips" and "adaptive" run."""
+    """Rounds of set union in their order, and what replaces the later ones."""
 
     levels: tuple[SetUnionLevel, ...]
 

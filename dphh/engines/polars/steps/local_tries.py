@@ -161,8 +161,8 @@ def _names_of_reports(host: PolarsHost, seats: pl.Series, numbers_in_seats: pl.S
 @step
 def ldp_kept(host: PolarsHost, *, prefix_values: int, keep: int) -> pl.LazyFrame:
     """The `keep` values in the most reports, whose prefixes grow on the trie. Of values in equally
-    many reports the lowest are kept (the paper keeps all). Values that say "nothing" begin at
-    `prefix_values`."""
+    many reports the lowest are kept (the paper keeps all). Values from `prefix_values`
+    on encode no prefix."""
     reports = host.table("reports")
     of_prefixes = reports.filter(pl.col("value") < prefix_values, pl.col("reports") > 0)
     in_order = of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)
