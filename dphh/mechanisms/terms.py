@@ -17,6 +17,8 @@ ADJACENCY = "add or remove one user"
 #: A plan says how many users an item needs in order to be found with this probability.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
+#: Far above what the shortcut in `dphh.udfs.draws.votes` may add to a delta, and what floats hold.
+LEAST_DELTA = 1e-100
 #: What a price and a ledger say of the part of delta for the noise's arithmetic.
 NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 BUDGET_HELP = {
@@ -35,9 +37,9 @@ def check_budget(epsilon: float, delta: float, epsilon_option: str = "epsilon") 
             f"and at most {LARGEST_EPSILON:g}: a larger one protects no one. "
             "ngrams by its default method can be priced up to about 60"
         )
-    if not 0 < delta < 1:
+    if not LEAST_DELTA <= delta < 1:
         raise UsageError(
-            f"delta: found {delta:g}; give a number between 0 and 1, "
+            f"delta: found {delta:g}; give a number between {LEAST_DELTA:g} and 1, "
             "well below one over the number of users, such as 1e-8"
         )
 

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 #: A grid of more points is made coarser, to every second point. The convolution of two grids of so
 #: many points takes 10 ms.
 MOST_GRID_POINTS = 4096
-#: Losses are raised by this fraction: far more than their rounding error, far less than a step.
+#: A loss is raised by this times 1 + |loss|: far more than its rounding error, less than a step.
 _LOSS_MARGIN = 1e-12
 _FLOAT_OPERATION_ERROR = 2.3e-16  # a bound on the relative error of one float operation
 

@@ -4,7 +4,9 @@ Neither the layout of the source nor any other function matters.
 """
 
 import ast
+import builtins
 import re
+import symtable
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -120,3 +122,23 @@ def replaced(text: str, span: Span, new: str) -> str:
     line = text[text.rfind("\n", 0, span[0]) + 1 : span[0]]
     indent = line[: len(line) - len(line.lstrip())]
     return text[: span[0]] + new.replace("\n", f"\n{indent}") + text[span[1] :]
+
+
+@lru_cache
+def unknown_names(text: str) -> frozenset[str]:
+    """Global names that the module does not define: a mutant with one is caught by anything, as one
+    that does not compile is."""
+    module = symtable.symtable(text, "", "exec")
+    tables = [module]
+    for table in tables:
+        tables += table.get_children()
+    of_globals = [
+        symbol
+        for table in tables
+        for symbol in table.get_symbols()
+        if table is module or symbol.is_global()
+    ]
+    bound = {each.get_name() for each in of_globals if each.is_assigned() or each.is_imported()}
+    return frozenset(
+        {each.get_name() for each in of_globals} - bound - {*dir(builtins), "__file__"}
+    )

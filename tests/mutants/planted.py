@@ -1,6 +1,5 @@
 """Read mutants from the lists beside this file, plant them in copies of the tree, test those."""
 
-import ast
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from tests.mutants.places import DoesNotApply, place_of, replaced, texts_of
+from tests.mutants.places import DoesNotApply, place_of, replaced, texts_of, unknown_names
 
 ROOT = Path(__file__).parents[2]
 #: Seconds; what runs longer is no verdict. All tests together, before any mutant, may take more.
@@ -75,8 +74,8 @@ def planted(mutant: Mutant, tree: Path) -> Iterator[Path]:
     after = replaced(before, span, mutant.new)
     if after == before:
         raise DoesNotApply("it changes nothing")
-    if path.suffix == ".py":
-        ast.parse(after)  # a mutant that does not compile is caught by anything
+    if path.suffix == ".py" and (unknown := unknown_names(after) - unknown_names(before)):
+        raise DoesNotApply(f"nothing defines {', '.join(unknown)}")
     path.write_text(after, encoding="utf-8")
     try:
         yield path

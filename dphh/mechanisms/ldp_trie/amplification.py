@@ -55,7 +55,7 @@ _ROUND_DOWN_FACTOR = 1 - 1e-15  # a probability times this is rounded down
 # The likely values of m are grouped into _MOST_BLOCKS blocks; where C has more than _FEW_VALUES
 # likely values, m matters less, and fewer blocks are enough, down to _LEAST_BLOCKS.
 _MOST_BLOCKS, _LEAST_BLOCKS, _FEW_VALUES = 48, 6, 1000
-_TINY = 1e-300  # takes the place of 0 in a logarithm or a divisor
+_TINY = 1e-300  # replaces smaller numbers in a logarithm or a divisor; no smaller delta is tried
 
 
 @dataclass(frozen=True)

@@ -230,9 +230,8 @@ def _third_value_in_blocks(
     edges = np.unique(np.concatenate([[0], edges[(edges > 0) & (edges < len(y))]]))
     shares = np.add.reduceat(law, edges)
     ends = np.append(edges[1:], len(y)) - 1
-    wrong = wrong_to_own / (
-        1 + wrong_to_own
-    )  # where the user's report does not have the third value
+    # Where the user's report does not have the third value:
+    wrong = wrong_to_own / (1 + wrong_to_own)
     return (
         np.maximum(left[ends], 1).astype(np.int64),
         wrong + idle * y[edges] / weight[edges] * (0.5 - wrong),

@@ -32,7 +32,7 @@ from dphh.privacy.special import betaln
 TAIL_ERROR = 5e-13  # times 100 + theta: over a hundred times the tails' measured relative error
 _SUM_ERROR = 1e-11  # for each level's sums the result is raised by this, relatively
 _WEIGHT_ERROR = 1e-11  # the weights of chords are raised by this
-_TINY = 1e-300  # takes the place of 0 where a number may be rounded to 0
+_TINY = 1e-300  # more than floats lose when a number is rounded to 0
 # The polygon's last k is where ln P[Bin(k, p) = theta - 1] falls to this. Beyond it, the polygon's
 # last two lines bound the curve.
 _LOG_CHANCE_AT_LAST_K = -25.0

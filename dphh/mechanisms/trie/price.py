@@ -66,9 +66,6 @@ HELP = {
     "p": "Chance of a vote at a level; goes with --theta.",
     "users": "With --accounting paper: a public bound on users.",
 }
-#: The least delta of the path accountant, far above what the shortcut in `dphh.udfs.draws.votes`
-#: may add to a delta.
-LEAST_DELTA = 1e-100
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
     "(docs/trie.md); both directions"
@@ -189,8 +186,6 @@ def _price_by_path(
         raise UsageError("users: applies only to accounting='paper'; leave it out")
     if (theta is None) != (p is None):
         raise UsageError("theta, p: found only one of them; give both, or neither")
-    if delta < LEAST_DELTA:
-        raise UsageError(f"delta: found {delta:g}; give {LEAST_DELTA:g} or more")
     if theta is None or p is None:
         chosen = choose_theta_and_p(epsilon, delta, max_length)
         theta, p = chosen.theta, chosen.p

@@ -108,11 +108,12 @@ def choose_batch_for_theta(users: int, epsilon: float, levels: int, theta: int) 
         # gamma >= 1 requires n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
+        of_epsilon = batch < users // (theta + 1)
         raise UsageError(
             f"users: found {users:,}; the theorem needs a batch of {math.isqrt(users - 1) + 1:,} "
             f"or more, the root of that, and epsilon {epsilon!r} over {levels} levels with theta "
-            f"{theta} allows {batch:,}; give a larger epsilon, fewer levels, or about {needed:,} "
-            "users"
+            f"{theta} allows {batch:,}; give "
+            f"{'a larger epsilon, fewer levels, or ' if of_epsilon else ''}about {needed:,} users"
         )
     return checked_batch(users, theta, batch, levels)
 
