@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -195,6 +196,10 @@ class Corpus:
             "content": self.content.to_json(),
             **({} if self.by is None else {"by": self.by}),
         }
+
+
+#: The options of a corpus with their types and defaults.
+CORPUS_OPTIONS = signature(Corpus, eval_str=True).parameters
 
 
 def as_recorded(corpus: Corpus) -> dict[str, Any]:

@@ -39,6 +39,16 @@ from dphh.wording.warned import warn
 #: A function that shows a line of progress.
 Progress = Callable[[str], None]
 
+#: What the options of a run do that commands have, in one line each.
+HELP = {
+    "engine": "duckdb (the default), polars or spark.",
+    "memory_limit": "Memory for a run, such as 4GB.",
+    "threads": "Threads that a run may use.",
+    "run_id": "The run's name; the same gives its release again, free.",
+    "again": "Run and spend again what was paid for.",
+    "out": "Write release.parquet and release.json there.",
+}
+
 
 class RunnablePlan(Protocol):
     """The parts of a plan that a run needs."""

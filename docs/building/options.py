@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import Parameter
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -12,7 +12,7 @@ import click
 from dphh.asking.macros import SQL_NAME_OF_OPTION, macros
 from dphh.cli import cli
 from dphh.cli.signatures import flag
-from dphh.corpus import HELP, Corpus
+from dphh.corpus import CORPUS_OPTIONS, HELP
 from dphh.registry import VERBS, Verb
 
 #: What opens a corpus, or belongs to Python alone.
@@ -36,12 +36,9 @@ def options_of(verb: Verb[...]) -> Iterator[Option]:
 
 def options_of_corpora() -> Iterator[Option]:
     """How a corpus is read: the same for all verbs."""
-    parameters = signature(Corpus.__init__, eval_str=True).parameters
-    for name in HELP:
-        parameter = parameters[name]
-        yield Option(
-            name, SQL_NAME_OF_OPTION.get(name, name), flag(name), _default(parameter), HELP[name]
-        )
+    for name, said in HELP.items():
+        default = _default(CORPUS_OPTIONS[name])
+        yield Option(name, SQL_NAME_OF_OPTION.get(name, name), flag(name), default, said)
 
 
 def options_of_runs() -> Iterator[tuple[str, str]]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from inspect import Parameter
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +27,8 @@ from dphh.ledger import Account, Entry, Ledger
 from dphh.registry import VERBS
 from dphh.release import stored_release
 from dphh.report.plan_lines import Section
-from dphh.wording.options import check_choice
+from dphh.run import HELP as RUN_HELP
+from dphh.wording.options import check_choice, shown_default
 
 
 def answer_without_plan(
@@ -116,26 +116,21 @@ def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
     """The options of a verb and, `with_corpus_options`, those of its corpus and its run."""
     check_choice("verb", verb, VERBS)
     rows: list[tuple[str, str | None, str]] = [
-        (name, _shown_default(parameter), VERBS[verb].help[name])
-        for name, parameter in VERBS[verb].options.items()
+        (
+            name,
+            "needed" if option.default is option.empty else shown_default(option),
+            VERBS[verb].help[name],
+        )
+        for name, option in VERBS[verb].options.items()
     ]
     if with_corpus_options:
         named = corpus_options_by_sql_name().items()
         rows += [(sql, None, CORPUS_HELP[name]) for sql, name in named if name in CORPUS_HELP]
         rows += [
             ("account", None, "The account in the ledger that pays, of a table or a view."),
-            ("run_id", None, "A name for the run; the same name gives its release again, free."),
+            ("run_id", None, RUN_HELP["run_id"]),
         ]
     return _table(rows, OPTIONS_SCHEMA)
-
-
-def _shown_default(parameter: Parameter) -> str | None:
-    """The default of an option, as SQL and addresses write it; "needed" if it has none."""
-    if parameter.default is Parameter.empty:
-        return "needed"
-    if isinstance(parameter.default, bool):
-        return str(parameter.default).lower()
-    return None if parameter.default in (None, "", ()) else str(parameter.default)
 
 
 def with_exact_columns(table: pa.Table, columns: pa.Schema) -> pa.Table:

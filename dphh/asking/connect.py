@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
-from inspect import signature
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
-from dphh.corpus import Corpus
+from dphh.corpus import CORPUS_OPTIONS, Corpus
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
@@ -49,9 +48,6 @@ if TYPE_CHECKING:
 #: lock while it takes a larger result, and a macro on another thread waits for this lock: a
 #: deadlock. `execute`, and DuckDB 2.0, release the lock.
 RESULT_BUFFER_SIZE = "1GB"
-#: How many answers to each call of a macro are kept: those to the latest statements. A statement
-#: that has the call twice gets the same answer twice.
-MOST_STATEMENTS_KEPT = 100
 
 #: For each argument of a macro, by its name in SQL, its text.
 Arguments = dict[str, str]
@@ -136,16 +132,17 @@ def _option_in_sql(name: str, value: str) -> str:
     return f"{SQL_NAME_OF_OPTION.get(name, name)} := {literal}"
 
 
-class _AnswersToOneCall:
-    """The answers to one call (a macro with its arguments), a table for each SQL statement."""
+class _LatestAnswer:
+    """The latest answer to one call: to a macro with its arguments."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()
-        #: The release, if the corpus is a table or view. Later statements return it again, because
-        #: nothing shows whether the rows have changed.
         self.release: Release | None = None
-        #: By the id of a statement, the table that it got; the oldest first.
-        self.tables: dict[str, pa.Table] = {}
+        #: The statement that got the release. If it has the call twice, it gets it twice.
+        self.statement_id = ""
+        #: Whether later statements get the release, too: if the corpus is a table or view, nothing
+        #: shows whether its rows have changed.
+        self.is_kept = False
 
 
 class _AnswersForOwner:
@@ -156,11 +153,11 @@ class _AnswersForOwner:
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
         self._guard = threading.Lock()
-        self._answers_by_call: defaultdict[str, _AnswersToOneCall] = defaultdict(_AnswersToOneCall)
+        self._latest_answers: defaultdict[str, _LatestAnswer] = defaultdict(_LatestAnswer)
 
     def answer(self, macro: Macro, arguments: Arguments, statement_id: str) -> pa.Table:
         if macro.spends:
-            return self._table_of_statement(macro, arguments, statement_id)
+            return self._release(macro, arguments, statement_id).table
         if macro.verb is not None:
             plan = self._plan(macro, arguments)
             assert plan.corpus is not None
@@ -171,37 +168,30 @@ class _AnswersForOwner:
             macro, arguments, self._ledger, accounts, with_corpus_options=True
         )
 
-    def _table_of_statement(
-        self, macro: Macro, arguments: Arguments, statement_id: str
-    ) -> pa.Table:
-        with self._guard:
-            kept = self._answers_by_call[json.dumps([macro.name, arguments], sort_keys=True)]
-        with kept.answering:  # the same request on another thread waits for this one
-            if statement_id not in kept.tables:
-                kept.tables[statement_id] = self._release(macro, arguments, kept).table
-                if len(kept.tables) > MOST_STATEMENTS_KEPT:
-                    del kept.tables[next(iter(kept.tables))]
-            return kept.tables[statement_id]
-
-    def _release(
-        self, macro: Macro, arguments: Arguments, earlier_answers: _AnswersToOneCall
-    ) -> Release:
+    def _release(self, macro: Macro, arguments: Arguments, statement_id: str) -> Release:
         run_id = arguments.get("run_id")
-        if run_id is None and (made := earlier_answers.release) is not None:
-            note = (
-                f"nothing is spent: this is the release of run {made.run_id}, which this "
-                "connection made of this table before; whether its rows have changed is not seen. "
-                "To spend again, give a new run_id"
-            )
-            show_budget_notes(Note(note))
+        with self._guard:
+            latest = self._latest_answers[json.dumps([macro.name, arguments], sort_keys=True)]
+        with latest.answering:  # the same request on another thread waits for this one
+            made, is_same_statement = latest.release, statement_id == latest.statement_id
+            if made is None or not (is_same_statement or latest.is_kept):
+                plan = self._plan(macro, arguments)
+                assert plan.corpus is not None
+                made = latest.release = plan.run(
+                    ledger=self._ledger, engine=self._engine, run_id=run_id,
+                    **self._limits_of_connection(),
+                )  # fmt: skip
+                latest.is_kept = run_id is None and plan.corpus.kind != "path"
+            elif not is_same_statement:
+                show_budget_notes(
+                    Note(
+                        f"nothing is spent: this is the release of run {made.run_id}, which this "
+                        "connection made of this table before; whether its rows have changed is "
+                        "not seen. To spend again, give a new run_id"
+                    )
+                )
+            latest.statement_id = statement_id
             return made
-        plan = self._plan(macro, arguments)
-        release = plan.run(
-            ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits_of_connection()
-        )
-        if plan.corpus is not None and plan.corpus.kind != "path":
-            earlier_answers.release = release
-        return release
 
     def _plan(self, macro: Macro, arguments: Arguments) -> Plan:
         assert macro.verb is not None
@@ -217,9 +207,7 @@ class _AnswersForOwner:
         name = required_corpus_name(arguments, macro.name)
         of_corpus = corpus_options_by_sql_name()
         said = {of_corpus[key]: value for key, value in arguments.items() if key in of_corpus}
-        options = typed_options(
-            signature(Corpus.__init__, eval_str=True).parameters, said, "Corpus"
-        )
+        options = typed_options(CORPUS_OPTIONS, said, "Corpus")
         if "user" not in options:
             found = narrowed_corpus_of_account(
                 self._ledger, name, options, lambda option: SQL_NAME_OF_OPTION.get(option, option)

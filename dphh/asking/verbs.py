@@ -12,12 +12,12 @@ collects the columns that the corpus names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
-from dphh.corpus import Corpus
+from dphh.corpus import CORPUS_OPTIONS, Corpus
 from dphh.plan import Plan, verb_function
-from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb
 from dphh.wording.options import checked_call
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ counts = verb_function(COUNTS)
 
 #: Options of `Corpus` that a frame's verbs lack: the frame is the source and needs no connection,
 #: and `unit` is an option of `trie`.
-_CORPUS_OPTIONS_NOT_TAKEN = ("source", "connection", "unit")
+_CORPUS_OPTIONS_NOT_TAKEN = {"source", "connection", "unit"}
 
 
 class Verbs:
@@ -46,33 +46,29 @@ class Verbs:
         self._frame = frame
 
 
-def _verb_as_method(name: str, verb: Callable[..., Plan]) -> Callable[..., Plan]:
+def _verb_as_method(verb: Verb[...]) -> Callable[..., Plan]:
     """The verb as a method of `Verbs`, which passes options that the verb lacks to `Corpus`."""
-    of_verb = signature(verb).parameters
+    make_plan = verb_function(verb)
 
     def plan(self: Verbs, **options: Any) -> Plan:
-        asked = {name: value for name, value in options.items() if name in of_verb}
-        reading = {name: value for name, value in options.items() if name not in of_verb}
-        return verb(Corpus(self._frame, **reading), **asked)
+        of_verb = {name: value for name, value in options.items() if name in verb.options}
+        of_corpus = {name: value for name, value in options.items() if name not in verb.options}
+        return make_plan(Corpus(self._frame, **of_corpus), **of_verb)
 
-    of_corpus = {
+    of_frame = {
         name: option
-        for name, option in signature(Corpus).parameters.items()
+        for name, option in CORPUS_OPTIONS.items()
         if name not in _CORPUS_OPTIONS_NOT_TAKEN
     }
-    options = {**of_corpus, **of_verb}
-    del options["corpus"]
-    plan.__name__ = plan.__qualname__ = name
-    plan.__doc__ = verb.__doc__
+    taken = {**of_frame, **verb.options}.values()
+    by_name = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in taken]
+    plan.__name__ = plan.__qualname__ = verb.name
+    plan.__doc__ = verb.doc
     plan.__signature__ = Signature(  # type: ignore[attr-defined]
-        [
-            Parameter("self", Parameter.POSITIONAL_ONLY),
-            *(option.replace(kind=Parameter.KEYWORD_ONLY) for option in options.values()),
-        ],
-        return_annotation=Plan,
+        [Parameter("self", Parameter.POSITIONAL_ONLY), *by_name], return_annotation=Plan
     )
     return checked_call(plan)
 
 
-for _name in VERBS:
-    setattr(Verbs, _name, _verb_as_method(_name, globals()[_name]))
+for _verb in VERBS.values():
+    setattr(Verbs, _verb.name, _verb_as_method(_verb))

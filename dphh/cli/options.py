@@ -8,19 +8,20 @@ from inspect import signature
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dphh.asking.asked import narrowed_corpus_of_account
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, GroupedOption, flag, option, options_given
-from dphh.corpus import HELP, ROW_OPTIONS, Corpus
+from dphh.cli.signatures import CORPUS, SHOW, WHERE, flag, grouped_option, option
+from dphh.corpus import CORPUS_OPTIONS, HELP, ROW_OPTIONS, Corpus
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
 from dphh.rows.conditions import combined_condition, joined_by_and
+from dphh.run import HELP as RUN_HELP
+from dphh.run import run
 
-_CORPUS_PARAMETERS = signature(Corpus.__init__, eval_str=True).parameters
-#: The options of `Corpus` that commands have: those that name its columns and how they are read.
-_CORPUS_OPTIONS = {name: _CORPUS_PARAMETERS[name] for name in HELP}
+_RUN_PARAMETERS = signature(run, eval_str=True).parameters
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -34,11 +35,6 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return add_to
 
 
-def grouped_option(*names: str, group: str, **settings: Any) -> Callable[[Any], Any]:
-    """A `click.option` that the command's help shows in this group."""
-    return click.option(*names, cls=GroupedOption, group=group, **settings)
-
-
 ledger_option = grouped_option(
     "--ledger",
     "ledger_file",
@@ -46,29 +42,20 @@ ledger_option = grouped_option(
     metavar="FILE",
     help="Ledger file; else $DPHH_LEDGER, else one in ~/.local/share/dphh.",
 )
-engine_option = grouped_option(
-    "--engine",
-    group=WHERE,
-    type=click.Choice(ENGINES),
-    default="duckdb",
-    show_default=True,
-    metavar="ENGINE",
-    help="duckdb, polars or spark.",
-)
+
+
+def run_option(name: str, group: str = WHERE, **settings: Any) -> Callable[[Any], Any]:
+    """The command-line option for an option of `Plan.run`."""
+    return option(_RUN_PARAMETERS[name], RUN_HELP[name], group, **settings)
+
+
+engine_option = run_option("engine", type=click.Choice(ENGINES))
 #: The options that say which ledger and engine a run uses, and how much memory and threads.
 run_options = with_options(
     ledger_option,
     engine_option,
-    grouped_option(
-        "--memory-limit", group=WHERE, metavar="SIZE", help="Memory for a run, such as 4GB."
-    ),
-    grouped_option(
-        "--threads",
-        group=WHERE,
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Threads that a run may use.",
-    ),
+    run_option("memory_limit"),
+    run_option("threads", type=click.IntRange(min=1)),
 )
 json_option = grouped_option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
@@ -81,14 +68,14 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
     return with_options(
         *(
             option(
-                parameter,
-                HELP[name],
+                CORPUS_OPTIONS[name],
+                help_line,
                 CORPUS,
                 _corpus_option_name(name, verb_options),
                 required=False,
-                repeatable=name == "user" or name in ROW_OPTIONS,
+                multiple=name == "user" or name in ROW_OPTIONS,
             )
-            for name, parameter in _CORPUS_OPTIONS.items()
+            for name, help_line in HELP.items()
         )
     )
 
@@ -98,14 +85,23 @@ def corpus_options_given(
 ) -> dict[str, Any]:
     """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
     are joined into one, which is true where all are."""
-    names = {_corpus_option_name(name, verb_options): name for name in _CORPUS_OPTIONS}
+    names = {_corpus_option_name(name, verb_options): name for name in HELP}
     said = {names[name]: value for name, value in options_given(context, list(names)).items()}
     conditions = [
-        combined_condition(**{"where": None, "since": None, "until": None, name: each})
+        combined_condition(**{name: each})
         for name in ("where", "since", "until")
         for each in said.pop(name, ())
     ]
     return said if not conditions else {**said, "where": joined_by_and(*conditions)}
+
+
+def options_given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
+    """The options that the caller gave, including those given with their default value."""
+    return {
+        name: context.params[name]
+        for name in names
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
 
 
 def _corpus_option_name(name: str, verb_options: Collection[str]) -> str:

@@ -4,16 +4,17 @@ Help shows the options in groups, each in one line, those that everybody needs f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
-from click.core import ParameterSource
 
 from dphh.asking.asked import typed_value, types_of_option
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
+from dphh.wording.options import shown_default
 
 #: What help shows in place of an option's value, if the type of the option does not say enough.
 METAVAR_OF_OPTION = {
@@ -28,10 +29,13 @@ METAVAR_OF_OPTION = {
         "N[,N...]": ("max_items",),
         "S[,S...]": ("shares",),
         "A[,B...]": ("groups",),
-        "SHARE": ("counts",),
         "CONDITION": ("where",),
         "COLUMN=VALUE": ("since", "until"),
         "FILE": ("known",),
+        "ENGINE": ("engine",),
+        "SIZE": ("memory_limit",),
+        "ID": ("run_id",),
+        "DIR": ("out",),
         "RUN_ID|DIR|FILE": ("of", "domain"),
         "PATH|DIR|RUN_ID": ("prior",),
     }.items()
@@ -47,11 +51,9 @@ class GroupedOption(click.Option):
         super().__init__(*args, **kwargs)
         self.group = group
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        if (record := super().get_help_record(ctx)) is None:
-            return None
-        note = " [needed]" if self.required else f" [{self.default}]" if self.show_default else ""
-        return record[0], f"{self.help}{note}"
+
+#: A `click.option` that the command's help shows in the group that it names by `group=`.
+grouped_option = partial(click.option, cls=GroupedOption)
 
 
 class GroupedCommand(click.Command):
@@ -75,36 +77,26 @@ def option(
     help_line: str,
     group: str,
     option_name: str | None = None,
-    *,
-    required: bool = True,
-    repeatable: bool = False,
+    **settings: Any,
 ) -> Callable[[Any], Any]:
-    """The command-line option for a parameter of a Python function. `required`: it must be given if
-    the parameter has no default. `repeatable`: it may be given several times, and its value is a
-    tuple. Help only shows the default: Python applies it to an option that was not given."""
+    """The command-line option for a parameter of a Python function. `settings`: those of
+    `click.option` that do not follow from the parameter. Help only shows the default: Python
+    applies it to an option that was not given."""
     name = option_name or parameter.name
-    kind = _click_type(name, parameter.annotation)
-    default: dict[str, Any] = {}
-    plain = parameter.default is not parameter.empty and not isinstance(parameter.default, bool)
-    if plain and parameter.default not in (None, "", ()) and str(parameter.default).isprintable():
-        default = {"default": parameter.default, "show_default": True}
-    switch = kind is bool
-    # A switch with the default None, which may come to mean "on", can also be turned off.
-    no = f"/--no-{flag(name)[2:]}" if switch and parameter.default is None else ""
-    return click.option(
-        flag(name) + no,
-        name,
-        cls=GroupedOption,
-        group=group,
-        type=None if switch else kind,
-        # None, because click would take the value -1 for an option if `is_flag` were False.
-        is_flag=True if switch else None,
-        multiple=repeatable,
-        required=required and parameter.default is parameter.empty,
-        metavar={int: "N", float: "NUMBER"}.get(kind) or METAVAR_OF_OPTION.get(name),
-        help=help_line,
-        **default,
-    )
+    kinds = types_of_option(parameter.annotation)
+    if kinds == [bool]:
+        # A switch with the default None, which may come to mean "on", can also be turned off.
+        no = f"/--no-{flag(name)[2:]}" if parameter.default is None else ""
+        return grouped_option(flag(name) + no, name, group=group, is_flag=True, help=help_line)
+    default = shown_default(parameter)
+    is_shown = default is not None and default.isprintable()
+    of_parameter = {
+        "type": _click_type(name, parameter.annotation),
+        "required": parameter.default is parameter.empty,
+        "metavar": {(int,): "N", (float,): "NUMBER"}.get((*kinds,)) or METAVAR_OF_OPTION.get(name),
+        "help": f"{help_line}  [{default}]" if is_shown else help_line,
+    }
+    return grouped_option(flag(name), name, group=group, **{**of_parameter, **settings})
 
 
 def flag(name: str) -> str:
@@ -119,32 +111,23 @@ def as_flag(name: str, value: str) -> str:
     return f"{flag(name)} " + (value if " " in value else value.strip("'"))
 
 
-def options_given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
-    """The options that the caller gave, including those given with their default value."""
-    return {
-        name: context.params[name]
-        for name in names
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
-
-
 def _click_type(name: str, annotation: Any) -> Any:
     """The click type of an option, from the annotation of its parameter in Python."""
     kinds = types_of_option(annotation)
-    several = next((part for part in kinds if get_origin(part) is Sequence), None)
-    if several is None or str in kinds:
-        kind = next(part for part in kinds if part is not several)
-        return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
-    if {int, float}.isdisjoint(get_args(several)):
+    if str in kinds:
+        return str
+    if get_origin(kinds[0]) is Literal:
+        return click.Choice(get_args(kinds[0]))
+    if get_origin(kinds[0]) is Sequence and float not in get_args(kinds[0]):
         return _lines_of_file
 
-    def parsed_numbers(text: Any) -> Any:
+    def typed(text: Any) -> Any:
         try:
             return typed_value(name, annotation, str(text))
         except UsageError as problem:
             raise click.BadParameter(str(problem).partition(": ")[2]) from None
 
-    return parsed_numbers
+    return typed
 
 
 def _lines_of_file(path: str) -> tuple[str, ...]:

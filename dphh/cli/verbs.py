@@ -16,13 +16,14 @@ from dphh.cli.options import (
     corpus_options_given,
     engine_option,
     existing_ledger,
-    grouped_option,
     json_option,
     ledger_option,
+    options_given,
+    run_option,
     run_options,
     with_options,
 )
-from dphh.cli.signatures import CORPUS, SHOW, WHERE, GroupedCommand, as_flag, option, options_given
+from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
@@ -30,6 +31,7 @@ from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
 from dphh.replay import Note
 from dphh.report.sentences import number_of_items
+from dphh.run import HELP as RUN_HELP
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 
@@ -39,13 +41,8 @@ _options_of_any_run = with_options(
         help="Only these files of a corpus in the ledger.",
     ),
     run_options,
-    grouped_option(
-        "--run-id", group=WHERE, metavar="ID",
-        help="The run's name; the same gives its release again, free.",
-    ),
-    grouped_option(
-        "--again", group=WHERE, is_flag=True, help="Run and spend again what was paid for."
-    ),
+    run_option("run_id"),
+    run_option("again"),
     grouped_option(
         "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
     ),
@@ -54,9 +51,7 @@ _options_of_any_run = with_options(
         "--sql", "show_sql", group=SHOW, is_flag=True,
         help="Show the queries on DuckDB; spend nothing.",
     ),
-    grouped_option(
-        "--out", group=SHOW, metavar="DIR", help="Write release.parquet and release.json there."
-    ),
+    run_option("out", SHOW),
     json_option,
     grouped_option("--quiet", group=SHOW, is_flag=True, help="Only errors on standard error."),
 )  # fmt: skip
@@ -74,15 +69,18 @@ def _verb_command(verb: Verb[...]) -> click.Command:
         plan = verb_function(verb, book)(read, **options_given(context, list(verb.options)))
         _show_or_run(plan, book, options)
 
-    options = [
-        option(each, verb.help[each.name], verb.heading_of(each.name))
-        for each in verb.options.values()
-    ]
     said = f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
-    named = click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said)
-    with_all = with_options(*options)(_options_of_any_run(run))
-    shown = corpus_options(verb_options=verb.options)(with_all)
-    return named(click.argument("corpus")(shown))
+    made: click.Command = with_options(
+        click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said),
+        click.argument("corpus"),
+        corpus_options(verb_options=verb.options),
+        *(
+            option(each, verb.help[name], verb.heading_of(name))
+            for name, each in verb.options.items()
+        ),
+        _options_of_any_run,
+    )(run)
+    return made
 
 
 def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
@@ -115,16 +113,8 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
 
     try:
         with status or nullcontext():
-            release = plan.run(
-                ledger=book,
-                engine=options["engine"],
-                run_id=options["run_id"],
-                again=options["again"],
-                out=options["out"],
-                memory_limit=options["memory_limit"],
-                threads=options["threads"],
-                progress=show_progress,
-            )
+            of_run = {name: options[name] for name in RUN_HELP}
+            release = plan.run(ledger=book, progress=show_progress, **of_run)
     except DphhError as problem:
         problem.spent = bool(book.booked_here)
         raise

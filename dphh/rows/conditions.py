@@ -52,7 +52,9 @@ class Condition(NamedTuple):
     columns: tuple[str, ...]
 
 
-def combined_condition(where: object, since: object, until: object) -> str | None:
+def combined_condition(
+    where: object = None, since: object = None, until: object = None
+) -> str | None:
     """`where`, `since` and `until` as one condition; None if all are None."""
     said = []
     if where is not None:

@@ -112,6 +112,15 @@ def check_required(passed: Collection[str], options: Mapping[str, Parameter], ca
         raise UsageError(f"{', '.join(lacking)}: {callee} needs {needs}")
 
 
+def shown_default(option: Parameter) -> str | None:
+    """The default of an option, as SQL, addresses and the command line write it; None if it has
+    none, or one that means that nothing is given."""
+    if option.default in (Parameter.empty, None, "", ()):
+        return None
+    is_switch = isinstance(option.default, bool)
+    return str(option.default).lower() if is_switch else str(option.default)
+
+
 def python_value(value: object) -> object:
     """The number in a NumPy scalar; any other value as it is."""
     is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
