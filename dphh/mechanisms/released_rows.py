@@ -38,6 +38,11 @@ def as_array(column: Any, arrow_type: Any) -> Any:
     return one_array(column.cast(arrow_type))
 
 
+def integer_columns(table: Any, *names: str) -> list[Any]:
+    """These columns of an Arrow table as NumPy arrays of 64-bit integers."""
+    return [as_array(table.column(name), pa.int64()).to_numpy() for name in names]
+
+
 def scored_words(words: Any, noisy: Any, grid_bits: int) -> Any:
     """`scored_rows` of words: each is one token."""
     offsets = pa.array(np.arange(len(words) + 1, dtype=np.int32))

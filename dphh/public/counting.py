@@ -27,8 +27,8 @@ from dphh.errors import CorpusError
 from dphh.files.paths import dphh_folder
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_hash
-from dphh.mechanisms.released_rows import as_array
-from dphh.prior import Integers, Prior
+from dphh.mechanisms.released_rows import as_array, integer_columns
+from dphh.prior import Prior
 from dphh.rows.content import Content
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -111,20 +111,16 @@ def count_text(text: Corpus, max_n: int) -> Prior:
         listed = run.take("public_listed")
         vocabulary = as_array(listed.column("word"), pa.string())
         grams = [np.arange(len(vocabulary), dtype=np.int64)[:, None]]
-        counts = _integer_columns(listed, "occurs")
+        counts = integer_columns(listed, "occurs")
         for _ in range(2, max_n + 1):
             run.run("public_pairs", least=least - 1)
             found = run.take("public_grams")
-            left, right, occurs = _integer_columns(found, "left_gram", "right_gram", "occurs")
+            left, right, occurs = integer_columns(found, "left_gram", "right_gram", "occurs")
             grams.append(np.concatenate([grams[-1][left], grams[-1][right][:, -1:]], axis=1))
             counts.append(occurs)
     finally:
         run.close()
     return Prior(vocabulary, tuple(grams), tuple(counts), total)
-
-
-def _integer_columns(table: pa.Table, *names: str) -> list[Integers]:
-    return [as_array(table.column(name), pa.int64()).to_numpy() for name in names]
 
 
 def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:

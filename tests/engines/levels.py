@@ -15,7 +15,7 @@ from dphh.engines import open_host
 from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import SipsRounds
+from dphh.mechanisms.set_union.adaptive import rounds_of_table, sips_rounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
 from dphh.udfs.kernel.reading import ReadWords
 
@@ -102,10 +102,10 @@ def in_adaptive_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
-    rounds = SipsRounds(tuple(levels))
+    next_round = sips_rounds(levels)
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
-        drawn = draw_rounds(host, rounds, "items")
-    for _, passed in rounds.rounds_of_table(drawn):
+        drawn = draw_rounds(host, next_round, "items")
+    for _, passed in rounds_of_table(drawn, next_round):
         found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

@@ -36,7 +36,6 @@ from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, se
 from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import draw_dpne_level
-from dphh.mechanisms.set_union.adaptive import SipsRounds
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
 from dphh.mechanisms.set_union.price import price_set_union
 from dphh.mechanisms.trie.levels import grow_by_coins, place_walkers, walk_on
@@ -257,15 +256,6 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
         assert said.total() <= 2
 
 
-class AllRounds(SipsRounds):
-    """All of the planned rounds, whatever they release."""
-
-    def remaining_rounds(
-        self, ran: Any, planned: Sequence[SetUnionLevel]
-    ) -> Sequence[SetUnionLevel]:
-        return planned
-
-
 class Shown:
     """An engine on which each round of a set union releases what a test says, and tells of each
     item what a test says, as another user's noise would have it. Keeps what users gave."""
@@ -333,7 +323,8 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, ne
         with opened(engine, rows, NoNoise()) as host:
             host.gather("users", ReadWords(marks_ends=of_ngrams))
             shown = Shown(host, [*ROUNDS, []], told)
-            draw_rounds(shown, AllRounds(tuple(levels)), "rounds")
+            # All of the planned rounds, whatever they release.
+            draw_rounds(shown, lambda ran: next(iter(levels[len(ran) :]), None), "rounds")
         looked = shown.looked
         held = {word for _, text in rows for word in text.split()}
         for number, each in enumerate(looked):

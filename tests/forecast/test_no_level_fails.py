@@ -18,7 +18,7 @@ from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.climb import state_after_words
-from dphh.mechanisms.ngrams.forecast.price import ladder_budget, words_levels
+from dphh.mechanisms.ngrams.forecast.price import price_forecast
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -76,14 +76,19 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     words, levels, max_items, epsilon, delta, spurious, heaviest, times, used, seed
 ):
     try:
-        budget = ladder_budget(epsilon, delta, levels, max_items, CountsOptions())
-        grid = words_levels(budget, levels, max_items)[0].sigma_grid
+        plan, _, _ = price_forecast(epsilon, delta, levels, max_items, spurious, CountsOptions())
     except UsageError:
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     left = 1 - used / levels
     climb = state_after_words(
-        first_ladder(masses, "both"), masses, left, levels, budget.sigma, spurious, grid
+        first_ladder(masses, "both"),
+        masses,
+        left,
+        levels,
+        plan[-1].total_sigma,
+        spurious,
+        plan[-1].sigma_grid,
     )
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():

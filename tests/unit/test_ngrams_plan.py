@@ -10,9 +10,8 @@ from scipy.stats import norm
 from dphh import ngrams
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
-from dphh.mechanisms.ngrams.forecast.price import ladder_budget, one_round_of_words, words_levels
+from dphh.mechanisms.ngrams.forecast.words_rounds import one_round_of_words
 
 GRID = 1 / 1024
 MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10, "method": "dpne"}
@@ -26,9 +25,9 @@ def joint(sigmas):
 @pytest.mark.parametrize("max_items", [1, 30])
 def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
     """Of a user of t new words, some pass; on either way that level 1 can go."""
-    budget = ladder_budget(1.0, 1e-7, 5, max_items, CountsOptions())
-    first, second, third = words_levels(budget, 5, max_items)
-    alone = one_round_of_words(budget, 5, max_items)
+    price = ngrams(max_n=5, epsilon=1.0, delta=1e-7, max_items=max_items).price
+    first, second, third = price.levels[:3]
+    alone = one_round_of_words(price, third)
 
     def passing(level):
         t = np.arange(1, max_items + 1)

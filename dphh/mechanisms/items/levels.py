@@ -20,8 +20,7 @@ def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Itera
         yield from _domain_levels(price, host, once, joiner)
     elif price.prior is not None:
         host.gather("users", ReadWords())
-        for done, _ in word_level_with_prior(price, host, once, 1):
-            yield done
+        yield from word_level_with_prior(price, host, once, 1)
     else:
         yield from set_union_levels(price, host, once, joiner)
 

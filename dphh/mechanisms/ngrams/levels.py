@@ -19,7 +19,13 @@ from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
-from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
+from dphh.mechanisms.released_rows import (
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+)
 from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
 from dphh.price import Price
 from dphh.udfs.kernel.reading import ReadWords
@@ -55,12 +61,13 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
             continue
         purpose = f"ngrams/level {level.level}"
         passed = once(purpose, partial(draw_dpne_level, positions, level, ladder, valid, purpose))
-        keys = as_array(passed.column("key"), pa.int64()).to_numpy()
+        keys, noisy = integer_columns(passed, "key", "noisy")
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
-        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()[order]
         items, tokens = texts_of_grams(ladder.top, vocabulary, joiner)
-        yield LevelDone(level, scored_rows(level.level, items, tokens, noisy, level.grid_bits))
+        yield LevelDone(
+            level, scored_rows(level.level, items, tokens, noisy[order], level.grid_bits)
+        )
 
 
 def draw_dpne_level(

@@ -9,66 +9,53 @@ a run that was interrupted between rounds redraws all of them, none of which was
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
+from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1, merged_round
-from dphh.privacy.reweighing import Reweighing
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
 DrawnRound = tuple[SetUnionLevel, Any]
-ROUNDS_SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
+#: A function of the rounds that ran. It returns the round that follows, or None after the last.
+NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
 
 
-@dataclass(frozen=True)
-class SipsRounds:
-    """Rounds of set union in their order, and what replaces the later ones."""
+def sips_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:
+    """The rounds of DP-SIPS, which methods "sips" and "adaptive" run: these levels, or, if the
+    first one finds very few items, one round in place of all later ones."""
 
-    levels: tuple[SetUnionLevel, ...]
+    def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+        rounds = levels
+        if ran and levels[1:] and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1:
+            rounds = [levels[0], merged_round(levels[1:])]
+        return rounds[len(ran)] if len(ran) < len(rounds) else None
 
-    def next_round(self, ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
-        """The round that follows those that ran, or None after the last."""
-        left: Sequence[SetUnionLevel] = self.levels
-        for number in range(1, len(ran) + 1):
-            left = self.remaining_rounds(ran[:number], left[1:])
-        return left[0] if left else None
-
-    def table_of_rounds(self, ran: Sequence[DrawnRound]) -> Any:
-        """All that the rounds released, as one table (round, key, noisy)."""
-        tables = []
-        for level, released in ran:
-            numbers = pa.array(np.full(released.num_rows, level.round, np.int64))
-            keys = as_array(released.column("key"), pa.string())
-            noisy = as_array(released.column("noisy"), pa.int64())
-            tables.append(pa.table([numbers, keys, noisy], schema=ROUNDS_SCHEMA))
-        return pa.concat_tables(tables)
-
-    def rounds_of_table(self, drawn: Any) -> Iterator[DrawnRound]:
-        """Reads a `table_of_rounds`: yields each round as it was run, and what it released."""
-        numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
-        ran: list[DrawnRound] = []
-        while (level := self.next_round(ran)) is not None:
-            ran.append((level, drawn.filter(pa.array(numbers == level.round))))
-            yield ran[-1]
-
-    def remaining_rounds(
-        self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
-    ) -> Sequence[SetUnionLevel]:
-        """The rounds still to run: the planned ones, or others if what was released asks for it."""
-        few = len(ran) == 1 and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1
-        return [merged_round(planned)] if few and planned else planned
+    return next_round
 
 
-def reweighing_of_round(ran: Sequence[DrawnRound], level: SetUnionLevel) -> Reweighing | None:
-    """The public numbers from which this round's weights follow; None if its weights are equal."""
-    if not isinstance(level, ReweighedLevel):
-        return None
-    return Reweighing.after_rounds(
-        [each.round_noise for each, _ in ran], level.threshold_grid, level.grid_bits
+def table_of_rounds(ran: Sequence[DrawnRound]) -> Any:
+    """All that the rounds released, as one table (round, key, noisy)."""
+    return pa.concat_tables(
+        pa.table(
+            {
+                "round": np.full(released.num_rows, level.round, np.int64),
+                "key": as_array(released.column("key"), pa.string()),
+                "noisy": as_array(released.column("noisy"), pa.int64()),
+            }
+        )
+        for level, released in ran
     )
+
+
+def rounds_of_table(drawn: Any, next_round: NextRound) -> Iterator[DrawnRound]:
+    """Reads a `table_of_rounds`: yields each round as it was run, and what it released."""
+    numbers = as_array(drawn.column("round"), pa.int64()).to_numpy()
+    ran: list[DrawnRound] = []
+    while (level := next_round(ran)) is not None:
+        ran.append((level, drawn.filter(pa.array(numbers == level.round))))
+        yield ran[-1]

@@ -12,11 +12,22 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ChoiceLevel, SetUnionLevel
+from dphh.levels.set_union import (
+    LEAST_ITEMS_FOR_ROUNDS,
+    ChoiceLevel,
+    ReweighedLevel,
+    SetUnionLevel,
+)
 from dphh.mechanisms.released_rows import LevelDone, as_array, scored_words
-from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds, reweighing_of_round
+from dphh.mechanisms.set_union.adaptive import (
+    DrawnRound,
+    NextRound,
+    rounds_of_table,
+    sips_rounds,
+    table_of_rounds,
+)
 from dphh.price import Price
-from dphh.privacy.reweighing import round_precision
+from dphh.privacy.reweighing import Reweighing, round_precision
 from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
 
@@ -56,17 +67,18 @@ def _run_with_choice(
 
 
 def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
-    rounds = SipsRounds(tuple(levels))
-    return rounds.rounds_of_table(once("items", partial(draw_rounds, host, rounds, "items")))
+    next_round = sips_rounds(levels)
+    drawn = once("items", partial(draw_rounds, host, next_round, "items"))
+    return rounds_of_table(drawn, next_round)
 
 
 def _run_separately(
     levels: list[SetUnionLevel], host: Host, once: DrawOnce
 ) -> Iterator[DrawnRound]:
     """Run each round as a separate draw, without the words that earlier rounds released."""
-    rounds, released = SipsRounds(tuple(levels)), pa.array([], pa.string())
+    next_round, released = sips_rounds(levels), pa.array([], pa.string())
     ran: list[DrawnRound] = []
-    while (level := rounds.next_round(ran)) is not None:
+    while (level := next_round(ran)) is not None:
         purpose = f"items/round {level.round}"
         passed = once(purpose, partial(draw_words, host, level, purpose, released))
         ran.append((level, passed))
@@ -88,7 +100,7 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
     return passed
 
 
-def draw_rounds(host: Host, rounds: SipsRounds, purpose: str) -> Any:
+def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
     """Draw rounds that depend on one another, as one draw. Returns their `table_of_rounds`.
 
     From the second round on, a user's weight on an item depends on the noised weights of earlier
@@ -99,7 +111,7 @@ def draw_rounds(host: Host, rounds: SipsRounds, purpose: str) -> Any:
     """
     ran: list[DrawnRound] = []
     released = pa.array([], pa.string())
-    while (level := rounds.next_round(ran)) is not None:
+    while (level := next_round(ran)) is not None:
         if ran:
             (first, _), (last, passed) = ran[0], ran[-1]
             if len(ran) == 1:
@@ -110,9 +122,11 @@ def draw_rounds(host: Host, rounds: SipsRounds, purpose: str) -> Any:
             host.rename_replacing("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        reweighing = reweighing_of_round(ran, level)
-        weights = {"w": Lookup(None)} if reweighing is None else {}
-        if reweighing is not None:
+        weights = {"w": Lookup(None)}
+        if isinstance(level, ReweighedLevel):
+            noises = [each.round_noise for each, _ in ran]
+            reweighing = Reweighing.after_rounds(noises, level.threshold_grid, level.grid_bits)
+            weights = {}
             host.bring("w", "weights_of_round", to="users", **asdict(reweighing))
             # brought to users: each word's w
         within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
@@ -122,7 +136,7 @@ def draw_rounds(host: Host, rounds: SipsRounds, purpose: str) -> Any:
         # (key, noisy), those with weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
-    return rounds.table_of_rounds(ran)
+    return table_of_rounds(ran)
 
 
 def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
@@ -23,45 +22,42 @@ from dphh.mechanisms.ngrams.forecast.listed_words import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_part
 from dphh.mechanisms.ngrams.forecast.two_rounds import LEVEL_TABLES, TwoRounds
-from dphh.mechanisms.ngrams.forecast.words_rounds import WordsRounds
+from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds
 from dphh.mechanisms.ngrams.ladder.lift import lift_counts
 from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder, texts_of_grams
-from dphh.mechanisms.released_rows import LevelDone, as_array, scored_rows, scored_words
+from dphh.mechanisms.released_rows import (
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+)
+from dphh.mechanisms.set_union.adaptive import rounds_of_table
 from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
 from dphh.price import Price
+from dphh.privacy.forecast_rounds import Floats
 from dphh.udfs.kernel.reading import ReadWords
 
-
-@dataclass(frozen=True, eq=False)
-class ReleasedWords:
-    """The words that level 1 released, in ascending order, their masses, and how many even shares
-    of the budget the level took."""
-
-    words: Any
-    masses: NDArray[np.float64]
-    even_shares: float
+#: The words that level 1 released, in ascending order; their masses; and how many even shares of
+#: the budget the level took.
+ReleasedWords = tuple[Any, Floats, float]
 
 
 def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     host.gather("users", ReadWords(marks_ends=True))
     # users (user_hashes, lengths, ids, words)
     max_n = price["max_n"]
-    if price.prior is None:
-        word_levels = _word_levels_without_prior(price, host, once, max_n)
-    else:
-        word_levels = word_level_with_prior(price, host, once, max_n)
-    for done, words_so_far in word_levels:
-        yield done
-        found = words_so_far
+    level_1 = _word_levels_without_prior if price.prior is None else word_level_with_prior
+    words, masses, even_shares = yield from level_1(price, host, once, max_n)
 
     above = [x for x in price.levels if isinstance(x, ForecastLevel)]
     if not above:
         return
     state = state_after_words(
-        first_ladder(found.words, "both"),
-        found.masses,
-        1 - found.even_shares / max_n,
+        first_ladder(words, "both"),
+        masses,
+        1 - even_shares / max_n,
         max_n,
         above[0].total_sigma,
         above[0].spurious,
@@ -82,13 +78,13 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
         first, second = (planned.total_sigma / share**0.5 for share in released.shares)
         valid = len(level_to_run.valid)
         level = replace(planned, valid=valid, first_sigma=first, second_sigma=second)
-        spelling = texts_of_grams(state.ladder.top, found.words, joiner)
+        spelling = texts_of_grams(state.ladder.top, words, joiner)
         yield LevelDone(level, scored_rows(level.level, *spelling, released.masses, 0))
 
 
 def word_level_with_prior(
     price: Price, host: Host, once: DrawOnce, max_n: int
-) -> Iterator[tuple[LevelDone, ReleasedWords]]:
+) -> Generator[LevelDone, None, ReleasedWords]:
     """Runs level 1 with a prior. Both rounds are one entry of the journal, and one even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
@@ -97,29 +93,27 @@ def word_level_with_prior(
     draw = partial(draw_words_with_prior, host, level_to_run, level.max_items, purpose)
     found = WordsRelease.from_table(once(purpose, draw))
     done = replace(level, spurious_words=found.most_spurious)
-    released = scored_words(found.words, found.masses, 0)
-    yield LevelDone(done, released), ReleasedWords(found.words, found.masses, 1.0)
+    yield LevelDone(done, scored_words(found.words, found.masses, 0))
+    return found.words, found.masses, 1.0
 
 
 def _word_levels_without_prior(
     price: Price, host: Host, once: DrawOnce, max_n: int
-) -> Iterator[tuple[LevelDone, ReleasedWords]]:
-    """Runs level 1, whose rounds are one entry of the journal. Yields with each round the words
-    that it and earlier rounds released."""
-    rounds = WordsRounds.from_price(price)
-    drawn = once("ngrams/words", partial(draw_rounds, host, rounds, "ngrams/words"))
-    so_far = ReleasedWords(pa.array([], pa.string()), np.empty(0), 0.0)
-    for number, (level, passed) in enumerate(rounds.rounds_of_table(drawn), start=1):
+) -> Generator[LevelDone, None, ReleasedWords]:
+    """Runs level 1, whose rounds are one entry of the journal."""
+    next_round = words_rounds(price)
+    drawn = once("ngrams/words", partial(draw_rounds, host, next_round, "ngrams/words"))
+    words, masses, even_shares = pa.array([], pa.string()), np.empty(0), 0.0
+    for number, (level, passed) in enumerate(rounds_of_table(drawn, next_round), start=1):
         is_planned = level.round == number  # else it is the one round in place of the later ones
-        part = WORD_ROUND_PARTS[number - 1] if is_planned else one_round_part(max_n)
+        even_shares += WORD_ROUND_PARTS[number - 1] if is_planned else one_round_part(max_n)
         new_words = as_array(passed.column("key"), pa.string())
-        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
-        words = pa.concat_arrays([so_far.words, new_words])
-        masses = np.concatenate([so_far.masses, noisy / 2.0**level.grid_bits])
-        order = pc.sort_indices(words)
-        words, masses = words.take(order), masses[order.to_numpy()]
-        so_far = ReleasedWords(words, masses, so_far.even_shares + part)
-        yield LevelDone(level, scored_words(new_words, noisy, level.grid_bits)), so_far
+        (noisy,) = integer_columns(passed, "noisy")
+        words = pa.concat_arrays([words, new_words])
+        masses = np.concatenate([masses, noisy / 2.0**level.grid_bits])
+        yield LevelDone(level, scored_words(new_words, noisy, level.grid_bits))
+    order = pc.sort_indices(words)
+    return words.take(order), masses[order.to_numpy()], even_shares
 
 
 def draw_forecast_level(

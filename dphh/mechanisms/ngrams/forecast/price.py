@@ -15,7 +15,6 @@ levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outpu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
@@ -29,7 +28,6 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     WORD_ROUND_DELTA_SHARES,
     WORD_ROUND_PARTS,
     BudgetLeft,
-    one_round_part,
 )
 from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
 from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_arithmetic_delta
@@ -83,49 +81,6 @@ _LARGEST_SIGMA_GRID = 2**15
 _LEAST_GRID_BITS = 3
 
 
-@dataclass(frozen=True)
-class LadderBudget:
-    """The budget of a run: the sigma to which all rounds compose, and delta."""
-
-    sigma: float
-    #: The sigma to which all rounds and the counts of what is found compose.
-    sigma_with_counts: float
-    #: The part of delta for the Gaussian noise.
-    gaussian_delta: float
-    #: The part of delta for level 1's thresholds.
-    thresholds_delta: float
-    #: The part of delta for the distance of draws from the exact noise.
-    draws_delta: float
-
-
-def ladder_budget(
-    epsilon: float,
-    delta: float,
-    max_n: int,
-    max_items: int,
-    counting: CountsOptions,
-    with_prior: bool = False,
-) -> LadderBudget:
-    """The budget at (epsilon, delta). With a prior, level 1 has two rounds, as later levels do."""
-    words_rounds = len(UNLISTED_WORDS_DELTA_SHARES) if with_prior else len(WORD_ROUND_PARTS)
-    draws_delta = checked_arithmetic_delta(
-        words_rounds * arithmetic_delta(max_items, epsilon)
-        + (max_n if with_prior else max_n - 1) * forecast_draws_delta(epsilon)
-        + counting.arithmetic_delta(epsilon),
-        epsilon,
-        delta,
-    )
-    gaussian_delta = (1 - THRESHOLDS_DELTA_SHARE) * delta - draws_delta
-    sigma = gaussian_sigma(epsilon, gaussian_delta)
-    return LadderBudget(
-        counting.sigma_of_finding(sigma),
-        sigma,
-        gaussian_delta,
-        THRESHOLDS_DELTA_SHARE * delta,
-        draws_delta,
-    )
-
-
 def price_forecast(
     epsilon: float,
     delta: float,
@@ -135,84 +90,106 @@ def price_forecast(
     counting: CountsOptions,
     prior: Prior | None = None,
 ) -> LevelsAndCost:
-    budget = ladder_budget(epsilon, delta, max_n, max_items, counting, prior is not None)
+    # With a prior, level 1 has two rounds, as later levels do.
+    delta_shares = WORD_ROUND_DELTA_SHARES if prior is None else UNLISTED_WORDS_DELTA_SHARES
+    draws_delta = checked_arithmetic_delta(
+        len(delta_shares) * arithmetic_delta(max_items, epsilon)
+        + (max_n - 1 if prior is None else max_n) * forecast_draws_delta(epsilon)
+        + counting.arithmetic_delta(epsilon),
+        epsilon,
+        delta,
+    )
+    gaussian_delta = (1 - THRESHOLDS_DELTA_SHARE) * delta - draws_delta
+    sigma_with_counts = gaussian_sigma(epsilon, gaussian_delta)
+    sigma = counting.sigma_of_finding(sigma_with_counts)
+    threshold_deltas = [share * (THRESHOLDS_DELTA_SHARE * delta) for share in delta_shares]
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
-        words = rounds = words_levels(budget, max_n, max_items)
+        words = rounds = words_levels(sigma, threshold_deltas, max_n, max_items)
         deltas = [threshold_delta(level) for level in rounds]
         # This also pays for the one round that may replace rounds 2 and 3.
-        deltas[-1] = WORD_ROUND_DELTA_SHARES[-1] * budget.thresholds_delta
+        deltas[-1] = threshold_deltas[-1]
     else:
-        listed, deltas = listed_words_level(budget, max_n, max_items, len(prior), spurious)
+        listed, deltas = listed_words_level(
+            sigma, threshold_deltas, max_n, max_items, len(prior), spurious
+        )
         words = (listed,)
     levels: tuple[Level, ...] = (
         *words,
         *(
-            ForecastLevel(level, budget.sigma, words[0].sigma_grid, spurious)
+            ForecastLevel(level, sigma, words[0].sigma_grid, spurious)
             for level in range(2, max_n + 1)
         ),
     )
     events: tuple[Event, ...] = (
-        GaussianEvent(budget.sigma, "all rounds of all levels"),
+        GaussianEvent(sigma, "all rounds of all levels"),
         *(
             DeltaEvent(of_round, f"new words over the threshold, round {number}")
             for number, of_round in enumerate(deltas, start=1)
         ),
-        *counting.counts_events(budget.sigma_with_counts),
-        DeltaEvent(budget.draws_delta, "draws' distance from the exact noise"),
+        *counting.counts_events(sigma_with_counts),
+        DeltaEvent(draws_delta, "draws' distance from the exact noise"),
     )
     shared_out = (
-        ("Gaussian curve of all rounds together", budget.gaussian_delta),
-        ("new words over the thresholds of level 1", budget.thresholds_delta),
-        ("draws' distance from the exact noise", budget.draws_delta),
+        ("Gaussian curve of all rounds together", gaussian_delta),
+        ("new words over the thresholds of level 1", THRESHOLDS_DELTA_SHARE * delta),
+        ("draws' distance from the exact noise", draws_delta),
     )
     return levels, events, shared_out
 
 
-def words_levels(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
+def words_levels(
+    total_sigma: float, threshold_deltas: Sequence[float], max_n: int, max_items: int
+) -> tuple[SetUnionLevel, ...]:
     """The rounds of level 1 without a prior: DP-SIPS, with later weights that depend on earlier
-    noised weights, within an even share of the budget.
+    noised weights, within an even share of the budget. `total_sigma`: that of all rounds together.
+    `threshold_deltas`: the most that the threshold of each round may cost.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)
+    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(total_sigma, max_n, max_items)
     return tuple(
         round_level(
             ReweighedLevel if index else SetUnionLevel,
             bits + index,
             sigma / 2**index,
             max_items,
-            delta_share * budget.thresholds_delta,
+            delta,
             index + 1,
         )
-        for index, delta_share in enumerate(WORD_ROUND_DELTA_SHARES)
+        for index, delta in enumerate(threshold_deltas)
     )
 
 
 def listed_words_level(
-    budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
+    total_sigma: float,
+    threshold_deltas: Sequence[float],
+    max_n: int,
+    max_items: int,
+    listed: int,
+    spurious: float,
 ) -> tuple[ListedWordsLevel, list[float]]:
     """Level 1 with a prior, and the delta that each of its two thresholds costs. Both rounds
     together have an even share, on the grid of level 1 without a prior. The thresholds hold
     for unlisted words, because all new words of a user have equal weights."""
-    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)
+    sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(total_sigma, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     left = BudgetLeft(1.0, 1, max_n)
     first, second = (
-        norm_on_grid(budget.sigma / share**0.5, noise.sigma)
+        norm_on_grid(total_sigma / share**0.5, noise.sigma)
         for share in (left.first_round_share(), left.even_second_share())
     )
     # Pairs: how many new words a user has, and the most that the user adds to each.
     numbers = range(1, max_items + 1)
     of_first = [(t, round_1_weight(first, t)) for t in numbers]
     of_second = [(t, isqrt(second**2 // t)) for t in numbers]
-    delta_1, delta_2 = (share * budget.thresholds_delta for share in UNLISTED_WORDS_DELTA_SHARES)
+    delta_1, delta_2 = threshold_deltas
     level = ListedWordsLevel(
         level=1,
         listed=listed,
         max_items=max_items,
-        total_sigma=budget.sigma,
+        total_sigma=total_sigma,
         sigma_grid=noise.sigma,
         first_unit=first,
         second_unit=second,
@@ -227,12 +204,12 @@ def listed_words_level(
 
 
 def _sigma_in_users_and_grid_bits_of_word_round_1(
-    budget: LadderBudget, max_n: int, max_items: int
+    total_sigma: float, max_n: int, max_items: int
 ) -> tuple[float, int]:
     """The sigma of round 1 of the words, in users, and the bits of its grid: as many as a table of
     moderate size allows, but enough for a weight above 0 on each of `max_items` words, and on
     longer n-grams."""
-    (sigma,) = split_sigma(budget.sigma, [WORD_ROUND_PARTS[0] / max_n])
+    (sigma,) = split_sigma(total_sigma, [WORD_ROUND_PARTS[0] / max_n])
     grid_bits(sigma, max_items)  # refuses noise that needs too large a table
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
@@ -245,15 +222,6 @@ def _sigma_in_users_and_grid_bits_of_word_round_1(
                 "integer grid. Give a larger epsilon, or a smaller max_n"
             )
     return sigma, max(floor(log2(_LARGEST_SIGMA_GRID / sigma)), needed)
-
-
-def one_round_of_words(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
-    """The round that replaces rounds 2 and 3 of level 1 if round 1 finds very few words."""
-    (sigma,) = split_sigma(budget.sigma, [one_round_part(max_n) / max_n])
-    rounds = len(WORD_ROUND_PARTS)
-    bits = _sigma_in_users_and_grid_bits_of_word_round_1(budget, max_n, max_items)[1] + rounds - 1
-    delta = WORD_ROUND_DELTA_SHARES[-1] * budget.thresholds_delta
-    return round_level(SetUnionLevel, bits, sigma, max_items, delta, rounds)
 
 
 #: How many different words a user is assumed to hold. The number does not come from the data.

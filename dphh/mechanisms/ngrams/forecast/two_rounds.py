@@ -20,7 +20,7 @@ from dphh.mechanisms.ngrams.forecast.climb import (
     PassedUnlistedWords,
 )
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
-from dphh.mechanisms.released_rows import as_array
+from dphh.mechanisms.released_rows import as_array, integer_columns
 from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins, Integers
 
 #: A threshold that every noised weight reaches.
@@ -90,12 +90,12 @@ class TwoRounds:
                                                                 ("word", "ascending")])  # fmt: skip
         # (key, word, bin, first, second): only unlisted words have a word, and they have no key
         listed = released.filter(pc.is_valid(released.column("key")))
-        keys, of_bins, first, second = _integer_columns(listed, "key", "bin", "first", "second")
+        keys, of_bins, first, second = integer_columns(listed, "key", "bin", "first", "second")
         if rule is None:
             return PassedGrams(keys, of_bins, first, second)
         unlisted = released.filter(pc.is_null(released.column("key")))
         words = as_array(unlisted.column("word"), pa.string())
-        numbers = _integer_columns(unlisted, "bin", "first", "second")
+        numbers = integer_columns(unlisted, "bin", "first", "second")
         return PassedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
 
     def _noise_parameters(self) -> dict[str, Any]:
@@ -141,7 +141,3 @@ class TwoRounds:
             return rows
         unlisted = pa.table({"class": [-1, -1], "bin": [0, 1], name: [*of_unlisted]})
         return pa.concat_tables([rows, unlisted])
-
-
-def _integer_columns(rows: Any, *names: str) -> list[Integers]:
-    return [rows.column(name).cast(pa.int64()).to_numpy() for name in names]

@@ -7,43 +7,44 @@ rounds released decides how many rounds there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import pyarrow as pa
 
 from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.price import ladder_budget, one_round_of_words
-from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import DrawnRound, SipsRounds
-from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1
+from dphh.mechanisms.ngrams.forecast.shares import one_round_part
+from dphh.mechanisms.released_rows import integer_columns
+from dphh.mechanisms.set_union.adaptive import DrawnRound, NextRound
+from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1, round_level
 from dphh.price import Price
+from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import split_sigma
 
 
-@dataclass(frozen=True)
-class WordsRounds(SipsRounds):
+def words_rounds(price: Price) -> NextRound:
     """The rounds of level 1 without a prior. Earlier ones decide what follows: weights, rounds."""
+    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    one_round = one_round_of_words(price, planned[-1])
 
-    #: The one round that replaces rounds 2 and 3 if round 1 found very few words.
-    one_round: SetUnionLevel
-
-    @classmethod
-    def from_price(cls, price: Price) -> WordsRounds:
-        max_n, max_items = price["max_n"], price["max_items"]
-        counting = CountsOptions.from_options(price["counts"])
-        budget = ladder_budget(price["epsilon"], price["delta"], max_n, max_items, counting)
-        rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
-        return cls(rounds, one_round_of_words(budget, max_n, max_items))
-
-    def remaining_rounds(
-        self, ran: Sequence[DrawnRound], planned: Sequence[SetUnionLevel]
-    ) -> Sequence[SetUnionLevel]:
+    def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+        if not ran:
+            return planned[0]
         level, found = ran[-1]
         words = sum(released.num_rows for _, released in ran)
         if level.round == 1:
-            return [self.one_round] if words < MIN_FINDS_OF_ROUND_1 else planned
-        noisy = as_array(found.column("noisy"), pa.int64()).to_numpy()
+            return one_round if words < MIN_FINDS_OF_ROUND_1 else planned[1]
+        (noisy,) = integer_columns(found, "noisy")
         near_threshold = int((noisy < 2 * level.threshold_grid).sum())
         # If few words are new, and few of these near the threshold, few are left to find.
         few_left = words > 5 * near_threshold and words >= 2 * found.num_rows
-        return [] if few_left else planned
+        return None if few_left or level.round == len(planned) else planned[level.round]
+
+    return next_round
+
+
+def one_round_of_words(price: Price, last: SetUnionLevel) -> SetUnionLevel:
+    """The round that replaces rounds 2 and 3 if round 1 finds very few words. It has the grid of
+    round 3, the `last`, and may pass new words with the probability that round 3 has paid for."""
+    all_rounds, new_words = price.events[0], price.events[last.round]
+    assert isinstance(all_rounds, GaussianEvent) and isinstance(new_words, DeltaEvent)
+    part = one_round_part(price["max_n"])
+    (sigma,) = split_sigma(all_rounds.sigma, [part / price["max_n"]])
+    bits, max_items = last.grid_bits, last.max_items
+    return round_level(SetUnionLevel, bits, sigma, max_items, new_words.delta, last.round)
