@@ -35,33 +35,25 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: For each public name, the module that defines it. A module is imported when one of its names is
+#: The public names, by the module that defines them. A module is imported when one of its names is
 #: first used, so that `import dphh` waits for no engine. No public name is also the name of a
 #: module of dphh: importing that module later would replace the name.
+_NAMES_OF_MODULE = {
+    "asking.connect": "connect",
+    "asking.verbs": "counts items ldp_trie ngrams trie",
+    "checking": "check",
+    "comparing": "compare",
+    "corpus": "Corpus",
+    "detection": "profile",
+    "errors": "BudgetRefused CorpusError DphhError EngineError LedgerError UsageError",
+    "evaluation": "evaluate exact_ngrams",
+    "ledger": "Ledger",
+    "plan": "Plan plan_from_json",
+    "release": "Release",
+    "rows.content": "TRIEHH_WORDS",
+}
 _MODULE_OF_NAME = {
-    "connect": "dphh.asking.connect",
-    "counts": "dphh.asking.verbs",
-    "items": "dphh.asking.verbs",
-    "ldp_trie": "dphh.asking.verbs",
-    "ngrams": "dphh.asking.verbs",
-    "trie": "dphh.asking.verbs",
-    "check": "dphh.checking",
-    "compare": "dphh.comparing",
-    "Corpus": "dphh.corpus",
-    "profile": "dphh.detection",
-    "BudgetRefused": "dphh.errors",
-    "CorpusError": "dphh.errors",
-    "DphhError": "dphh.errors",
-    "EngineError": "dphh.errors",
-    "LedgerError": "dphh.errors",
-    "UsageError": "dphh.errors",
-    "evaluate": "dphh.evaluation",
-    "exact_ngrams": "dphh.evaluation",
-    "Ledger": "dphh.ledger",
-    "Plan": "dphh.plan",
-    "plan_from_json": "dphh.plan",
-    "Release": "dphh.release",
-    "TRIEHH_WORDS": "dphh.rows.content",
+    name: f"dphh.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()
 }
 __all__ = list(_MODULE_OF_NAME)
 __all__ += ["__version__"]

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import TEXT_TYPES
+from dphh.columns import type_name
 from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
@@ -129,7 +129,10 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
     see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)
     for option, column in corpus.columns.items():
-        kinds = {_type_of_column(schema, column) for schema in schemas}
+        kinds = {
+            type_name(schema.field(column).type) if column in schema.names else None
+            for schema in schemas
+        }
         if kinds == {None}:
             continue  # the names of the partition folders have the column's values
         if None in kinds:
@@ -191,13 +194,3 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
             "Nothing limits what is spent on it, and no total is promised to anyone. "
             "`dphh ledger add NAME CORPUS ...` caps it.",
         )  # fmt: skip
-
-
-def _type_of_column(schema: pa.Schema, column: str) -> str | None:
-    """The column's type as engines see it: all of Arrow's layouts of text are one type. None if
-    there is no such column."""
-    if (place := schema.get_field_index(column)) < 0:
-        return None
-    kind = schema.field(place).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return "text" if kind in TEXT_TYPES else str(kind)

@@ -59,6 +59,14 @@ GROUP_COUNTS_SCHEMA = schema_of("group", "users", "low", "high")
 #: Arrow's layouts of text.
 TEXT_TYPES = (pa.string(), pa.large_string(), pa.string_view())
 
+
+def type_name(arrow_type: pa.DataType) -> str:
+    """The name of a type as engines see it: all layouts of text are "text", in a dictionary too."""
+    is_dictionary = pa.types.is_dictionary(arrow_type)
+    value_type = arrow_type.value_type if is_dictionary else arrow_type
+    return "text" if value_type in TEXT_TYPES else str(value_type)
+
+
 #: What the columns mean, stored with a release's table for readers without the documentation.
 COLUMN_MEANINGS = {
     "level": "how many tokens an item has; items of one level compare",

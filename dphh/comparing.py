@@ -21,8 +21,6 @@ from dphh.wording.options import check_known
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_PLANS = 400
-
 
 def compare(
     verb: Callable[..., Plan] | str,
@@ -60,11 +58,6 @@ def compare(
     if not choices:
         empty = next(option for option, values in varied.items() if not values)
         raise UsageError(f"{empty}: found an empty list; give one value or more")
-    if len(choices) > MOST_PLANS:
-        raise UsageError(
-            f"{', '.join(varied)}: these values make {len(choices):,} plans; give fewer values, "
-            f"for at most {MOST_PLANS} plans"
-        )
     rows = [_row_of_plan(make_plan, corpus, book, choice, fixed) for choice in choices]
     columns = dict.fromkeys(column for row in rows for column in row)
     last = ["share", "runs_left", "refused"]

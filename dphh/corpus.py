@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
@@ -210,7 +211,8 @@ def as_recorded(corpus: Corpus) -> dict[str, Any]:
 
 def corpus_from_json(recorded: dict[str, Any], account: str | None = None) -> Corpus:
     """The corpus that `as_recorded` or `to_json` describes; for a table, without the table."""
-    return _corpus_with_fields(
+    corpus = object.__new__(Corpus)
+    vars(corpus).update(
         source=None,
         user=checked_user(recorded["user"]),
         content=Content(**recorded["content"]),
@@ -219,17 +221,14 @@ def corpus_from_json(recorded: dict[str, Any], account: str | None = None) -> Co
         where=tuple(recorded["where"]),
         by=recorded.get("by"),
     )
+    return corpus
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """The corpus with these fields changed. (`dataclasses.replace` would call its `__init__`.)"""
-    return _corpus_with_fields(**{**vars(corpus), **changes})
-
-
-def _corpus_with_fields(**fields: Any) -> Corpus:
-    corpus = object.__new__(Corpus)
-    vars(corpus).update(fields)
-    return corpus
+    changed = copy(corpus)
+    vars(changed).update(changes)
+    return changed
 
 
 def narrowed(

@@ -22,6 +22,7 @@ from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
 from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
+from dphh.privacy.search import least_whole
 from dphh.privacy.set_union import weight
 from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole, checked_call
@@ -147,19 +148,11 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
             bound += pieces * one
         return bound
 
-    allowed = 1 - float(FINDING_PROBABILITY)
-    most = 1
-    while miss_probability_bound(most) > allowed:
-        most *= 2
-        if most > 10**12:
-            return None  # more users than there are people
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (
-            (least, middle) if miss_probability_bound(middle) <= allowed else (middle, most)
-        )
-    return most
+    def is_found_by(users: int) -> bool:
+        return miss_probability_bound(users) <= 1 - float(FINDING_PROBABILITY)
+
+    # 2^40 are more users than there are people.
+    return least_whole(is_found_by, 0) if is_found_by(1 << 40) else None
 
 
 def _miss_probability_of_level(

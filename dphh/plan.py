@@ -19,7 +19,6 @@ from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Options, Verb
-from dphh.rows.user import checked_user
 from dphh.run import run as run_plan
 from dphh.wording.options import checked_call, python_value
 from dphh.wording.unseen import printable_json
@@ -55,7 +54,7 @@ class Plan:
     def privacy(self) -> Privacy:
         if (corpus := self.corpus) is None:
             return self.price.privacy
-        return privacy_of_corpus(self.price, corpus.user, of_files=corpus.source is None)
+        return privacy_of_corpus(self.price, corpus.user, of_files=corpus.kind == "path")
 
     @property
     def finds(self) -> Finds:
@@ -129,25 +128,22 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     except (TypeError, ValueError) as problem:
         raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
     try:
-        plan, corpus = _plan_made_again(said), said["corpus"]
-        anew = plan.to_json()
-        if plan.corpus is None and corpus is not None:  # the plan of a table in memory
-            of_table = privacy_of_corpus(plan.price, checked_user(corpus["user"]), of_files=False)
-            anew |= {"privacy": of_table.to_json(), "corpus": corpus}
+        plan = _plan_made_again(said)
     except UsageError:
         raise
     except KeyError as problem:
         raise UsageError(f"plan: {problem} is missing; pass what Plan.to_json() returned") from None
     except (AttributeError, TypeError, ValueError):
         raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
-    anew = json.loads(json.dumps(anew))
+    anew = json.loads(json.dumps(plan.to_json()))
     if wrong := [name for name in {**anew, **said} if anew.get(name) != said.get(name)]:
         raise UsageError(
             f"plan: what it says of {', '.join(wrong)} differs from what this dphh computes for "
             f"`{plan.verb}` with its parameters: it was edited, or written by another version. "
             "Make the plan again"
         )
-    return plan
+    is_of_table = plan.corpus is not None and plan.corpus.kind != "path"
+    return Plan(plan.price) if is_of_table else plan
 
 
 def _plan_made_again(plan_json: Any) -> Plan:
@@ -167,7 +163,7 @@ def _plan_made_again(plan_json: Any) -> Plan:
             f"plan: `{verb.name}` does not have all of the parameters {', '.join(parameters)}; "
             "make the plan again"
         ) from None
-    if corpus is None or corpus["kind"] != "path":
+    if corpus is None:
         return Plan(price)
     return Plan(price, verb.read(corpus_from_json(corpus, account=corpus["account"]), price))
 

@@ -129,13 +129,8 @@ COUNTS = Verb("counts", counts.price_counts, counts.HELP, counts_levels, GROUP_C
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}
 
 
-@dataclass(frozen=True)
-class RunOutcome:
-    """The levels that ran, the table of all that they released, and how users were counted."""
-
-    levels: list[LevelDone]
-    table: Any
-    counting: dict[str, Any] | None
+#: The levels that ran, the table of all that they released, and how users were counted.
+RunOutcome = tuple[list[LevelDone], pa.Table, dict[str, Any] | None]
 
 
 def run_levels(
@@ -151,4 +146,4 @@ def run_levels(
         say("counting what was found")
         counting, counted = count_found_items(table, price.counting, host, once)
         table = sorted_rows(counted)
-    return RunOutcome(levels, table, counting)
+    return levels, table, counting

@@ -17,7 +17,6 @@ from dphh.columns import (
     COMMON_COLUMNS,
     DIGEST_FIELD,
     digest_of,
-    meanings_of_columns,
     schema_of,
     stored_table,
     with_meanings,
@@ -261,19 +260,9 @@ class Release:
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
-        # The fields' metadata has the meanings too, but some readers show only the file's metadata.
-        meaning_by_key = {
-            f"dphh.{name}".encode(): text.encode()
-            for name, text in meanings_of_columns(self.table.schema.names).items()
-        }
         buffer = io.BytesIO()
-        pq.write_table(
-            self.table.replace_schema_metadata(
-                {_RUN_ID_KEY: self.run_id.encode(), **meaning_by_key}
-            ),
-            buffer,
-            compression="zstd",
-        )
+        named = self.table.replace_schema_metadata({_RUN_ID_KEY: self.run_id.encode()})
+        pq.write_table(named, buffer, compression="zstd")
         return buffer.getvalue()
 
     def dumps(self) -> str:

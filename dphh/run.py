@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -50,18 +50,8 @@ HELP = {
 }
 
 
-class RunnablePlan(Protocol):
-    """The parts of a plan that a run needs."""
-
-    @property
-    def price(self) -> Price: ...
-
-    @property
-    def corpus(self) -> Corpus | None: ...
-
-
 def run(
-    plan: RunnablePlan,
+    plan: Any,
     *,
     corpus: Corpus | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -80,7 +70,8 @@ def run(
     after its last complete level, at no further cost; `again=True` spends again. With a `run_id` of
     an earlier run, that run's release comes back whatever the data are now.
     """
-    price, corpus = plan.price, corpus or plan.corpus
+    price: Price = plan.price  # `plan` is a `Plan`, whose module imports this one
+    corpus = corpus or plan.corpus
     if corpus is None:
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
@@ -260,13 +251,14 @@ def release_of(
     found: RunOutcome, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
 ) -> Release:
     """The release of a run: the table of all that its levels released, and the manifest."""
+    levels, table, counting = found
     manifest = {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded_parameters(price, corpus),
-        "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.source is None).to_json(),
-        "levels": [step.manifest() for step in found.levels],
+        "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.kind == "path").to_json(),
+        "levels": [step.manifest() for step in levels],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
         "randomness": (
@@ -284,10 +276,10 @@ def release_of(
     }
     if price.prior is not None:
         manifest["prior"] = price.prior.to_json()
-    if found.counting is not None:
-        manifest["counting"] = found.counting
-    manifest["columns"] = meanings_of_columns(found.table.schema.names)
-    table = with_meanings(found.table)
+    if counting is not None:
+        manifest["counting"] = counting
+    manifest["columns"] = meanings_of_columns(table.schema.names)
+    table = with_meanings(table)
     return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
 
 

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.columns import type_name
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UnreachableError
 from dphh.files.paths import files_named, is_remote
@@ -73,8 +74,7 @@ def _kind_of_user_type(arrow_type: pa.DataType) -> str:
         return "integer"
     if pa.types.is_decimal(arrow_type):
         return f"decimal of {arrow_type.scale} places"
-    texts = (pa.string(), pa.large_string(), pa.string_view())
-    return "text" if arrow_type in texts else str(arrow_type)
+    return type_name(arrow_type)
 
 
 def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:

@@ -84,7 +84,7 @@ def rows_of_table(corpus: Corpus) -> Any:
             # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_AT_A_TIME)
         rows = source.select(columns).collect() if hasattr(source, "collect") else source
-        table = without_string_views(pa.table(rows).select(columns))
+        table = pa.table(rows).select(columns)
     try:  # refused here, since engines crash on Arrow strings that are not UTF-8
         table.validate(full=True)
     except pa.ArrowInvalid:
@@ -111,26 +111,6 @@ def has_rows_without_user(corpus: Corpus) -> bool:
         users = pa.table(source).select(columns)
         missing = reduce(pc.and_, (pc.is_null(users.column(column)) for column in columns))
         return bool(pc.any(missing).as_py())
-
-
-def without_string_views(table: pa.Table) -> pa.Table:
-    """The table with plain strings in place of Arrow's string views. Polars makes such views, and
-    DuckDB 1.5 cannot read joined tables of them."""
-    if not duckdb.__version__.startswith("1."):
-        return table
-    return table.cast(
-        pa.schema([field.with_type(_type_without_views(field.type)) for field in table.schema])
-    )
-
-
-def _type_without_views(arrow_type: Any) -> Any:
-    if arrow_type == pa.string_view():
-        return pa.large_string()
-    if arrow_type == pa.binary_view():
-        return pa.large_binary()
-    lists = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
-    inner = _type_without_views(arrow_type.value_type) if lists else None
-    return pa.large_list(inner) if lists and inner != arrow_type.value_type else arrow_type
 
 
 def bad_line_message(duckdb_error: str) -> str | None:

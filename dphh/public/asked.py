@@ -64,14 +64,11 @@ def _named_release(
     named: str | Path, ledger: Ledger | None, *, may_read_files: bool
 ) -> Release | None:
     """The release that a folder or a run id names; None if it names none."""
-    is_path = False
     with suppress(OSError):  # a text may be too long for a file's name
-        if may_read_files and (Path(named) / MANIFEST).is_file():
-            return Release.load(named)
-        is_path = may_read_files and Path(named).exists()
-    if not is_path:
-        with suppress(LedgerError):
-            return stored_release(ledger or Ledger(), str(named))
+        if may_read_files and Path(named).exists():
+            return Release.load(named) if (Path(named) / MANIFEST).is_file() else None
+    with suppress(LedgerError):
+        return stored_release(ledger or Ledger(), str(named))
     return None
 
 
