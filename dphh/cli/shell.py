@@ -49,7 +49,7 @@ def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_optio
         address = f"http://127.0.0.1:{server.port}"
         code = _run_shell(program, extension, address, token, shell_arguments)
     finally:
-        server.stop()
+        server.should_exit = True
         serving.join()
     if code:
         raise UsageError(f"The DuckDB shell ended with code {code}") if code < 0 else SystemExit(1)

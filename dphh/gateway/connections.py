@@ -97,20 +97,15 @@ class Server(uvicorn.Server):
             raise UsageError(
                 f"--port: cannot listen at {host}:{port} ({problem.strerror}); choose another"
             ) from None
-
-    @property
-    def port(self) -> int:
-        return int(self._socket.getsockname()[1])
+        self.port: int = self._socket.getsockname()[1]
 
     def run_until_stopped(self) -> None:
-        """Serve until `stop` or, in the main thread, a signal."""
+        """Serve until `should_exit` is set, as in the main thread a signal sets it."""
         asyncio.run(self.serve([self._socket]))
 
-    def stop(self) -> None:
-        self.should_exit = True
-
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self.stop()  # uvicorn would raise the signal again; here the command ends by itself
+        # uvicorn would raise the signal again; here the command ends by itself.
+        self.should_exit = True
 
     async def shutdown(self, sockets: Any = None) -> None:
         interrupted = asyncio.create_task(asyncio.to_thread(self._interrupt))

@@ -1,7 +1,8 @@
 """All that an analyst may see: their own shares, runs and releases, and errors of their requests.
 
 Nothing else has a way out of the gateway: no path, no other corpus, no other analyst, and no row.
-The owner, in a shell of their own, sees every account that has a name, and every error.
+The owner, in a shell of their own, sees every account that has a name, and every error. A ledger
+here is that of its `analyst`, or the owner's.
 """
 
 from __future__ import annotations
@@ -31,70 +32,65 @@ class Answer:
     log: str | None = None
 
 
-class LedgerView:
-    """The part of the ledger that an analyst may see; for the owner (`analyst` is None) all of
-    it."""
+def accounts_of(book: Ledger) -> Sequence[Account]:
+    """The shares of the ledger's analyst; for the owner, all accounts."""
+    return book.accounts() if book.analyst is None else book.shares(book.analyst)
 
-    def __init__(self, ledger: str, analyst: str | None) -> None:
-        self.book, self.analyst = Ledger(ledger, analyst=analyst), analyst
 
-    def accounts(self) -> Sequence[Account]:
-        """The analyst's shares; for the owner, all accounts."""
-        if self.analyst is None:
-            return self.book.accounts()
-        return self.book.shares(self.analyst)
+def account_named(book: Ledger, name: str) -> Account:
+    """The analyst's share of this account; for the owner, the account. An account of which the
+    analyst has no share, and a name without an account, are refused in the same words."""
+    for account in accounts_of(book):
+        if account.name == name:
+            return account
+    raise UsageError(
+        f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
+        "Nothing was spent"
+    )
 
-    def account(self, name: str) -> Account:
-        """The analyst's share of this account; for the owner, the account. An account of which the
-        analyst has no share, and a name without an account, are refused in the same words."""
-        for account in self.accounts():
-            if account.name == name:
-                return account
+
+def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) -> pa.Table:
+    """The answer of a macro that neither prices nor runs a plan."""
+    check_known(arguments, macro.parameters, f"dphh_{macro.name}")
+    try:
+        return answer_without_plan(
+            macro, arguments, book, accounts_of(book), with_corpus_options=False
+        )
+    except UnknownRunError:
         raise UsageError(
-            f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
-            "Nothing was spent"
-        )
+            f"run_id: found no release {arguments['run_id'][:100]!r} of yours; FROM "
+            "dphh_releases() lists yours"
+        ) from None
 
-    def table_without_plan(self, macro: Macro, arguments: dict[str, str]) -> pa.Table:
-        """The answer of a macro that neither prices nor runs a plan."""
-        check_known(arguments, macro.parameters, f"dphh_{macro.name}")
-        try:
-            return answer_without_plan(
-                macro, arguments, self.book, self.accounts(), with_corpus_options=False
-            )
-        except UnknownRunError:
-            raise UsageError(
-                f"run_id: found no release {arguments['run_id'][:100]!r} of yours; FROM "
-                "dphh_releases() lists yours"
-            ) from None
 
-    def ledger_section(self, plan: Plan, account: Account) -> Section:
-        """The part of a plan about the ledger: how much of the cap of `account` the run takes, and
-        what is spent and left of it. `account`: an analyst's share, or the owner's account."""
-        assert plan.corpus is not None
-        outlook = self.book.outlook(Request.of(plan.price, plan.corpus))
-        lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
-        if (takes := share_of_cap_line(outlook, "your budget")) is not None:
-            lines.append(("this run", takes))
-        lines += [("yours", str(account.cap)), ("spent", str(account.spent))]
-        return ("ledger", [*lines, ("left", str(account.left))])
+def ledger_section(book: Ledger, plan: Plan, account: Account) -> Section:
+    """The part of a plan about the ledger: how much of the cap of `account` the run takes, and what
+    is spent and left of it. `account`: an analyst's share, or the owner's account."""
+    assert plan.corpus is not None
+    outlook = book.outlook(Request.of(plan.price, plan.corpus))
+    lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
+    if (takes := share_of_cap_line(outlook, "your budget")) is not None:
+        lines.append(("this run", takes))
+    lines += [("yours", str(account.cap)), ("spent", str(account.spent))]
+    return ("ledger", [*lines, ("left", str(account.left))])
 
-    def answer_to_error(self, problem: BaseException, *, of_run: bool = False) -> Answer:
-        """An error as an answer. An analyst may read errors about the request or the budget. All
-        other errors, and all errors of a run (`of_run`), are about the data or the machine, and for
-        the owner."""
-        said = str(problem) if isinstance(problem, DphhError) else ""
-        if said and (
-            self.analyst is None
-            or isinstance(problem, BudgetRefused)
-            or (isinstance(problem, UsageError) and not of_run)
-        ):
-            usual = 403 if isinstance(problem, BudgetRefused) else 400
-            return Answer(refused=said, status=getattr(problem, "status", usual))
-        return Answer(
-            refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() "
-            "says what is spent; the same request continues a run that was paid for at no further "
-            "price",
-            status=500,
-            log=said or f"a defect of dphh, {type(problem).__name__}",
-        )
+
+def answer_to_error(problem: BaseException, analyst: str | None, *, of_run: bool = False) -> Answer:
+    """An error as an answer. An analyst may read errors about the request or the budget. All other
+    errors, and all errors of a run (`of_run`), are about the data or the machine, and for the owner
+    (`analyst` is None)."""
+    said = str(problem) if isinstance(problem, DphhError) else ""
+    if said and (
+        analyst is None
+        or isinstance(problem, BudgetRefused)
+        or (isinstance(problem, UsageError) and not of_run)
+    ):
+        usual = 403 if isinstance(problem, BudgetRefused) else 400
+        return Answer(refused=said, status=getattr(problem, "status", usual))
+    return Answer(
+        refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() "
+        "says what is spent; the same request continues a run that was paid for at no further "
+        "price",
+        status=500,
+        log=said or f"a defect of dphh, {type(problem).__name__}",
+    )

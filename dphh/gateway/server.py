@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import io
 import json
 import logging
 import re
@@ -37,7 +36,7 @@ from dphh.asking.asked import required_corpus_name, typed_options
 from dphh.asking.clients import gateway_page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
-from dphh.gateway.ledger_view import Answer, LedgerView
+from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, table_without_plan
 from dphh.gateway.worker import Order, Worker
 from dphh.ledger import Ledger
 from dphh.wording.options import check_required, did_you_mean
@@ -91,8 +90,7 @@ class Gateway:
         self._in_flight: Counter[str | None] = Counter()
         self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
         self._tasks: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
-        self._turns: defaultdict[tuple[str | None, bool], asyncio.Lock]
-        self._turns = defaultdict(asyncio.Lock)
+        self._turns = defaultdict[tuple[str | None, bool], asyncio.Lock](asyncio.Lock)
         # A worker does one thing at a time. With two, plans do not wait for runs, nor runs for
         # plans.
         self._planner, self._runner = Worker(None), Worker(run_options)
@@ -131,7 +129,7 @@ class Gateway:
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:
-            answer = LedgerView(str(self._ledger.path), analyst).answer_to_error(problem)
+            answer = answer_to_error(problem, analyst)
             _log(answer, path, analyst)
             body, status = _encoded(answer, answer_format)
             await _response_with(request, body, status, answer_format)(scope, receive, send)
@@ -164,18 +162,18 @@ class Gateway:
         is_new = kept is not None and kept.made > time.monotonic() - KEPT_SECONDS
         if kept is not None and is_new and (part or kept.is_release):
             return _response_with(request, kept.body, kept.status, answer_format)
-        view = LedgerView(str(self._ledger.path), analyst)
+        book = Ledger(self._ledger.path, analyst)
         try:
             if macro.verb is None:
-                table = await asyncio.to_thread(view.table_without_plan, macro, arguments)
+                table = await asyncio.to_thread(table_without_plan, book, macro, arguments)
                 answer = Answer(as_parquet(table))
             else:
-                order = await asyncio.to_thread(_order, view, macro, arguments)
+                order = await asyncio.to_thread(_order, book, macro, arguments)
                 answer = await _answer_if_connected(
                     request, self._task_of(order, pays=macro.spends)
                 )
         except UsageError as problem:
-            answer = view.answer_to_error(problem)
+            answer = answer_to_error(problem, analyst)
         _log(answer, macro.name, analyst)
         await self._analyst_or_owner(request)  # a token that was withdrawn meanwhile gets no answer
         body, status = await asyncio.to_thread(_encoded, answer, answer_format)
@@ -261,16 +259,16 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
     return macro, dict(given)
 
 
-def _order(view: LedgerView, macro: Macro, arguments: dict[str, str]) -> Order:
+def _order(book: Ledger, macro: Macro, arguments: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
     corpus = required_corpus_name(arguments, macro.name)
-    view.account(corpus)  # refuses now a corpus that a worker would refuse after the analyst's runs
+    account_named(book, corpus)  # refuses now what a worker would refuse after the analyst's runs
     asked = {name: text for name, text in arguments.items() if name != "corpus"}
     options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
     check_required(options, macro.verb.options, f"dphh_{macro.name}")
-    ledger, listed = str(view.book.path), tuple(sorted(options.items()))
-    return Order(ledger, view.analyst, macro.verb.name, corpus, listed)
+    listed = tuple(sorted(options.items()))
+    return Order(str(book.path), book.analyst, macro.verb.name, corpus, listed)
 
 
 async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> Answer:
@@ -285,21 +283,16 @@ async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> 
 def _encoded(answer: Answer, answer_format: str) -> tuple[bytes, int]:
     """The body and the status of an answer, in the format that was asked for, a key of
     `_MEDIA_TYPES`."""
+    parquet = answer.parquet
     if answer.refused is not None:
         words = answer.refused[:LONGEST_REFUSAL]
         if answer_format == "json":
             return json.dumps({"error": words}).encode(), answer.status
-        if answer_format == "jsonl":
-            return json.dumps({"refused": words}).encode() + b"\n", 200
-        return as_parquet(pa.table({"refused": [words]})), 200
+        parquet = as_parquet(pa.table({"refused": [words]}))
     if answer_format == "parquet":
-        return answer.parquet, 200
-    frame, file = pl.read_parquet(io.BytesIO(answer.parquet)), io.BytesIO()
-    if answer_format == "json":
-        frame.write_json(file)
-    else:
-        frame.write_ndjson(file)
-    return file.getvalue(), 200
+        return parquet, 200
+    frame = pl.read_parquet(parquet)
+    return (frame.write_json() if answer_format == "json" else frame.write_ndjson()).encode(), 200
 
 
 def _response_with(request: Request, body: bytes, status: int, answer_format: str) -> Response:
@@ -319,8 +312,6 @@ def _response_with(request: Request, body: bytes, status: int, answer_format: st
     if status in (429, 503):
         headers["retry-after"] = str(RETRY_SECONDS)
     headers["content-length"] = str(end - begin)
-    if request.method == "HEAD":
-        return Response(status_code=status, headers=headers)
 
     async def pieces() -> AsyncIterator[bytes]:
         # All clients share the body: a slow one adds one piece to memory, and not a second copy.

@@ -25,8 +25,8 @@ from typing import Any
 from dphh.asking.answers import as_parquet, plan_table
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
-from dphh.gateway.ledger_view import Answer, LedgerView
-from dphh.ledger import Account, Request
+from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, ledger_section
+from dphh.ledger import Account, Ledger, Request
 from dphh.ledger.places import corpus_of_files
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
@@ -111,7 +111,8 @@ def _answer_orders(pipe: Connection, run_options: Mapping[str, Any] | None) -> N
     if run_options is None:
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_PRICING_BYTES, _MOST_PRICING_BYTES))
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    server = multiprocessing.parent_process()
+    threading.Thread(target=_end_with_server, args=(server,), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while received_signal() is None:  # a signal ends the worker
             order = pipe.recv()
@@ -120,36 +121,36 @@ def _answer_orders(pipe: Connection, run_options: Mapping[str, Any] | None) -> N
             pipe.send(answer)
 
 
-def _end_with_parent(parent_id: int) -> None:
-    """End this process when its parent, the server, has ended: no run must go on unnoticed."""
-    while os.getppid() == parent_id:
-        time.sleep(0.5)
+def _end_with_server(server: Any) -> None:
+    """End this process when the server's process has ended: no run must go on unnoticed."""
+    server.join()
     signal.raise_signal(signal.SIGTERM)
     time.sleep(_CLEANUP_SECONDS)
     os._exit(1)
 
 
 def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) -> Answer | None:
-    view, runs = LedgerView(order.ledger, order.analyst), False
+    book, runs = Ledger(order.ledger, order.analyst), False
     try:
-        account = view.account(order.corpus)
-        plan = _plan(order, view, account)
+        account = account_named(book, order.corpus)
+        plan = _plan(order, book, account)
         if runs := run_options is not None:
             assert plan.corpus is not None
-            last = view.book.last_like(Request.of(plan.price, plan.corpus))
+            last = book.last_like(Request.of(plan.price, plan.corpus))
             # Whether data in a store have changed cannot be seen: the analyst gets the earlier run
             # of the same request, and does not pay twice by accident.
             run_id = None if last is None or last.files else last.run_id
-            table = plan.run(ledger=view.book, run_id=run_id, **(run_options or {})).table
+            table = plan.run(ledger=book, run_id=run_id, **(run_options or {})).table
         else:
-            of_ledger = view.ledger_section(plan, account)
+            of_ledger = ledger_section(book, plan, account)
             table = plan_table([*sections_without_ledger(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
-        return None if received_signal() is not None else view.answer_to_error(problem, of_run=runs)
+        stopped = received_signal() is not None
+        return None if stopped else answer_to_error(problem, order.analyst, of_run=runs)
 
 
-def _plan(order: Order, view: LedgerView, account: Account) -> Plan:
+def _plan(order: Order, book: Ledger, account: Account) -> Plan:
     verb, options = VERBS[order.verb], dict(order.options)
     if (by := options.get("by")) is not None:
         if order.analyst is not None and by not in account.groups:
@@ -161,7 +162,7 @@ def _plan(order: Order, view: LedgerView, account: Account) -> Plan:
         options.setdefault("groups", account.groups.get(by, ()))
     corpus = corpus_of_files(account.corpus)
     try:
-        plan = verb_function(verb, view.book, may_read_files=False)(corpus, **options)
+        plan = verb_function(verb, book, may_read_files=False)(corpus, **options)
     except (MemoryError, ArithmeticError, TypeError):
         raise UsageError(
             "Pricing failed: an option has the wrong type, or is too large or too small; FROM "

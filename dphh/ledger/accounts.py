@@ -75,7 +75,12 @@ class Accounts:
         Earlier runs on any of the corpus's files count as spent.
         """
         cap = checked_cap(epsilon, delta, kept)
-        _check_account_name(account)
+        is_name = re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", account)
+        if not is_name or account.endswith(".parquet"):
+            raise UsageError(
+                f"account: found the name {account!r}; give letters, digits, '_', '-' and '.' "
+                "alone, and not the name of a Parquet file: commands take other texts for paths"
+            )
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
         text = canonical_json(as_recorded(corpus))
@@ -207,16 +212,13 @@ class Accounts:
 
     def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
-        query = """
-            SELECT analyst FROM shares
-            WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
-        """
         with reading(self.path) as con:
+            names = con.execute("SELECT DISTINCT analyst FROM shares ORDER BY analyst").fetchall()
             return [
                 share
                 for whole in accounts_in(con)
-                for (name,) in con.execute(query, {"account": whole.id, "analyst": analyst})
-                if (share := share_of(con, whole, name)) is not None
+                for (name,) in names
+                if analyst in (None, name) and (share := share_of(con, whole, name)) is not None
             ]
 
     def give_token(self, analyst: str) -> str:
@@ -353,14 +355,6 @@ def login_name() -> str:
 
 def _cap_in_words(cap: Cap) -> str:
     return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
-
-
-def _check_account_name(name: str) -> None:
-    if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
-        raise UsageError(
-            f"account: found the name {name!r}; give letters, digits, '_', '-' and '.' alone, and "
-            "not the name of a Parquet file: commands take other texts for paths"
-        )
 
 
 def _hash_of(token: str) -> str:

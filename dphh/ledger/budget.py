@@ -28,6 +28,7 @@ from dphh.errors import UsageError
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, Event, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
+from dphh.privacy.search import least_whole
 from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
 from dphh.wording.options import check_choice
 
@@ -152,17 +153,12 @@ def share_used(prices: Sequence[Booking], cap: Cap) -> float:
 
 
 def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """How many more runs of this price fit, by doubling and bisection: if k runs fit, k - 1 fit."""
-    if not fits([*prices, price], cap):
-        return 0
-    low, high = 1, 2
-    while high <= MOST_RUNS_LEFT and fits([*prices, *[price] * high], cap):
-        low, high = high, 2 * high
-    high = min(high, MOST_RUNS_LEFT + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits([*prices, *[price] * middle], cap) else (low, middle)
-    return low
+    """How many more runs of this price fit: if k runs fit, k - 1 fit."""
+
+    def are_too_many(runs: int) -> bool:
+        return runs > MOST_RUNS_LEFT or not fits([*prices, *[price] * runs], cap)
+
+    return least_whole(are_too_many, above=0) - 1
 
 
 def spent(prices: Sequence[Booking], cap: Cap) -> Budget:

@@ -172,8 +172,7 @@ def export_table(
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
     numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
     schema = {column: numbers.get(column, pl.String) for column in columns}
-    rows = [each.to_json() for each in listed]
-    table = pl.DataFrame([{column: row[column] for column in columns} for row in rows], schema)
+    table = pl.from_dicts([each.to_json() for each in listed], schema)
     written = io.BytesIO()
     if target.suffix == ".csv":
         # Callers choose run ids, and a spreadsheet must not compute one as a formula.

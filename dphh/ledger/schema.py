@@ -156,20 +156,14 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             folder.mkdir(mode=0o700, exist_ok=True)
         if not path.exists():
             path.touch(mode=0o600)
-        with closing(_connect(path)) as con:
+        with closing(_connect(path)) as con, con:  # the second `con` commits or rolls back
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
-            try:
-                if not _has_tables(con, path):
-                    _create_tables(con)
-                yield con
-                con.execute("COMMIT")
-            except BaseException:
-                if con.in_transaction:
-                    con.execute("ROLLBACK")
-                raise
+            if not _has_tables(con, path):
+                _create_tables(con)
+            yield con
 
 
 def _connect(path: Path) -> sqlite3.Connection:
