@@ -133,17 +133,6 @@ def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
     return _table(rows, OPTIONS_SCHEMA)
 
 
-def with_exact_columns(table: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The table with exactly these columns: those that it lacks are NULL."""
-    found = [
-        table[field.name].cast(field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in columns
-    ]
-    return pa.table(found, schema=columns)
-
-
 def as_parquet(table: pa.Table) -> bytes:
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")

@@ -106,7 +106,7 @@ def _source_sql(macro: Macro) -> str:
 
 def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any], Any]:
     """The function behind a macro, which DuckDB calls with a batch of calls, a row for each."""
-    columns = pa.schema([("refused", pa.string()), *macro.columns])
+    columns = macro.columns_of_answer
 
     def answer(arguments_json: str, statement_id: str) -> pa.Table:
         arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
@@ -114,7 +114,9 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
             table = owner.answer(macro, arguments, statement_id)
         except DphhError as problem:
             table = pa.table({"refused": [respell_options(str(problem), _option_in_sql)]})
-        return answers.with_exact_columns(table, columns)
+        # Columns that the answer lacks are NULL.
+        with_all = pa.concat_tables([columns.empty_table(), table], promote_options="permissive")
+        return with_all.select(columns.names).cast(columns)
 
     def answer_batch(arguments_json: Any, statement_ids: Any) -> Any:
         asked = zip(arguments_json.to_pylist(), statement_ids.to_pylist(), strict=True)

@@ -79,6 +79,11 @@ class Macro:
     spends: bool = False
 
     @property
+    def columns_of_answer(self) -> pa.Schema:
+        """The columns that the macro reads: `refused`, and its own."""
+        return pa.schema([("refused", pa.string()), *self.columns])
+
+    @property
     def gateway_path(self) -> str:
         """The path of this macro at the gateway. If it ends with a slash, the macro's one argument
         follows it."""
@@ -157,6 +162,4 @@ def argument_as_text(name: str) -> str:
 
 def column_sql_types(macro: Macro) -> dict[str, str]:
     """The SQL type of each column that a macro reads: `refused` and the macro's own columns."""
-    return {"refused": "VARCHAR"} | {
-        each.name: _SQL_TYPE_OF_ARROW_TYPE[each.type] for each in macro.columns
-    }
+    return {each.name: _SQL_TYPE_OF_ARROW_TYPE[each.type] for each in macro.columns_of_answer}
