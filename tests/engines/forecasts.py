@@ -18,13 +18,13 @@ class Watched:
     """An engine's rounds; keeps what the driver says and hears. With `low`, whatever is above 0 in
     round 2 passes, so that most sums of it are seen."""
 
-    def __init__(self, rounds: Any, low: bool = False) -> None:
-        self.rounds, self.low = rounds, low
+    def __init__(self, rounds: Any, level: int, low: bool = False) -> None:
+        self.rounds, self.level, self.low = rounds, level, low
 
-    def run_first_round(self, level: int, valid: Any, law: Any, unit: int) -> Any:
-        self.level, self.valid, self.law, self.unit_1 = level, valid, law, unit
-        self.first = self.rounds.run_first_round(level, valid, law, unit)
-        return self.first
+    def run_first_round(self, valid: Any, law: Any, unit: int) -> Any:
+        self.valid, self.law, self.unit_1 = valid, law, unit
+        self.row_sizes, self.list_sizes = self.rounds.run_first_round(valid, law, unit)
+        return self.row_sizes, self.list_sizes
 
     def run_second_round(self, weights: Any, unit: int) -> Any:
         self.weights, self.unit_2 = weights, unit
@@ -43,7 +43,7 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.first.row_sizes, self.first.list_sizes, self.nonpositive)
+        tables = (self.row_sizes, self.list_sizes, self.nonpositive)
         return [*(table.tolist() for table in tables), *_lists(vars(self.passing))]
 
 
@@ -61,8 +61,9 @@ def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> An
     shipped = LevelToRun.run
 
     def run(step: LevelToRun, rounds: Any) -> Any:
-        seen.append(Watched(rounds, low))
-        return shipped(step, seen[-1])
+        seen.append(Watched(rounds, step.planned_level.level, low))
+        watched: Any = seen[-1]
+        return shipped(step, watched)
 
     with patch.object(LevelToRun, "run", run), host_on(engine, plan.corpus, randomness) as host:
         return [*ngrams_levels(plan.price, host, unstored, " ")], seen

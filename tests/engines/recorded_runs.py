@@ -223,9 +223,11 @@ def recorded(engine: str) -> Iterator[Asked]:
     run, keep_level = LevelToRun.run, Ledger.keep_level
 
     def watched(self: LevelToRun, rounds: Any) -> Any:
-        assert self.level not in asked.rounds
-        asked.rounds[self.level] = Watched(rounds)
-        return run(self, asked.rounds[self.level])
+        level = self.planned_level.level
+        assert level not in asked.rounds
+        watching: Any = Watched(rounds, level)
+        asked.rounds[level] = watching
+        return run(self, watching)
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)

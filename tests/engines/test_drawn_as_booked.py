@@ -150,7 +150,7 @@ def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert rounds.law.noise.sigma == level["sigma_grid"]
     drawn = of_noise(draws, level["sigma_grid"])
     # Either round once for each gram that is held, and the list sizes.
-    assert drawn == 2 * len(held) + len(rounds.first.list_sizes)
+    assert drawn == 2 * len(held) + len(rounds.list_sizes)
     words_for(run, step, draws, drawn)
     assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
     spent = 0.0
@@ -172,7 +172,7 @@ def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert most <= level["max_items"], "a case in which some word is counted by nobody"
     rounds, draws = run.asked.rounds[1], run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
-    assert drawn == 2 * len(held) + len(rounds.first.list_sizes)
+    assert drawn == 2 * len(held) + len(rounds.list_sizes)
     words_for(run, step, draws, drawn)
     spurious = released - held
     assert spurious <= listed

@@ -293,15 +293,15 @@ def passed_of(told, grams):
 
 def check_rounds(told, found, passed, below):
     """What an engine says of each row is the held grams' and something more: all valid ones."""
-    assert found.lists == told.first.list_sizes.tolist()
+    assert found.lists == told.list_sizes.tolist()
     assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
         gram: found.held[gram] for gram in found.passed
     }
     held, negative = (np.zeros_like(told.weights) for _ in range(2))
     for (group, column), (number, below_zero) in found.signs.items():
         held[group, column], negative[group, column] = number, below_zero
-    absent, absent_negative = told.first.row_sizes - held, told.nonpositive - negative
-    assert (told.first.row_sizes.sum(axis=1) == told.valid.sizes).all()
+    absent, absent_negative = told.row_sizes - held, told.nonpositive - negative
+    assert (told.row_sizes.sum(axis=1) == told.valid.sizes).all()
     assert (absent >= 0).all()
     assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
     rows = [tuple(row[:2]) for gram, row in passed.items() if gram not in found.held]

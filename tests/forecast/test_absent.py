@@ -10,7 +10,7 @@ import pyarrow as pa
 from scipy import stats
 
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import first_rung
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.privacy.forecast_rounds import Bins, Integers
 from dphh.privacy.rounded_gaussian import TABLE_ONE
 from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, draw_spurious_of_class
@@ -25,7 +25,8 @@ SYSTEM = SystemRandomness()
 @cache
 def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
     """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
-    valid = valid_classes(first_rung(4), np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
+    words = first_ladder(range(4), "both").top
+    valid = valid_classes(words, np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
     keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
     law = Bins(SIGMA_GRID)
     rows = len(valid.sizes), len(law.starts)

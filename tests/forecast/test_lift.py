@@ -4,12 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import state_after_words
+from dphh.mechanisms.ngrams.forecast.climb import LadderState
+from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
-from tests.forecast.test_step import Told
+from tests.forecast.test_step import Told, planned
 
 
 def step(mass, shared):
@@ -96,7 +97,8 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     )  # fmt: skip
     engine = Foretold(way)
     words = first_ladder(masses, "both")
-    state_after_words(words, masses, 0.8, 3, 1.0, 0.01, 2**13).next_level(lift).run(engine)
+    state = LadderState(words, masses, np.array([masses.sum()]), BudgetLeft(0.8, 2, 3))
+    state.next_level(planned(mu=1.0, spurious=0.01), lift).run(engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

@@ -16,9 +16,11 @@ from dphh import Corpus
 from dphh.engines.host import Limits
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
+from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.climb import state_after_words
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LadderState
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
+from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -80,25 +82,23 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     except UsageError:
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
-    left = 1 - used / levels
-    climb = state_after_words(
-        first_ladder(masses, "both"),
-        masses,
-        left,
-        levels,
-        plan[-1].total_sigma,
-        spurious,
-        plan[-1].sigma_grid,
-    )
+    budget = BudgetLeft(1 - used / levels, 2, levels)
+    total = np.array([masses.sum()])
+    climb = LadderState(first_ladder(masses, "both"), masses, total, budget)
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
-        while climb.ladder.top.level < levels and len((step := climb.next_level()).valid):
-            host.draw_users(step.valid, seed + step.level)
-            released = step.run(TwoRounds(host, "test"))
+        for planned in plan:
+            if not isinstance(planned, ForecastLevel):
+                continue
+            step = climb.next_level(planned)
+            if not len(step.valid):
+                break
+            host.draw_users(step.valid, seed + planned.level)
+            released = ForecastRelease.from_table(step.run(TwoRounds(host, "test")))
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()
             assert min(released.shares) > 0
             if len(released.keys) > MANY:
                 break
             climb = climb.after_level(released)
-    assert climb.left > -1e-9
+    assert climb.budget.left > -1e-9

@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.mechanisms.ngrams.forecast.climb import (
-    FirstRound,
-    LadderState,
-    LevelToRun,
-    PassedGrams,
-    state_after_words,
-)
+from dphh.levels.ngrams import ForecastLevel
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LadderState, LevelToRun
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
+from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
 from dphh.privacy.forecast_rounds import Bins, Floats, Integers
@@ -36,15 +32,15 @@ class Told:
     units: list[int] = field(default_factory=list)
 
     def run_first_round(
-        self, level: int, valid: ValidClasses, noise_bins: Bins, norm: int
-    ) -> FirstRound:
-        self.level, self.valid, self.noise_bins = level, valid, noise_bins
+        self, valid: ValidClasses, noise_bins: Bins, norm: int
+    ) -> tuple[Integers, Integers]:
+        self.valid, self.noise_bins = valid, noise_bins
         self.units.append(norm)
         self.counts = np.outer(valid.sizes, noise_bins.noise_probabilities).round().astype(np.int64)
         weighs = (self.foretold(valid) * norm).astype(np.int64)
         self.counts[np.arange(len(weighs)), noise_bins.bin_of(weighs)] += 1 + valid.sizes // 10
         each = int(norm / 50**0.5)
-        return FirstRound(self.counts, np.array(self.lists) * each)
+        return self.counts, np.array(self.lists) * each
 
     def foretold(self, valid: ValidClasses) -> Floats:
         """Most grams of a class are nobody's, and some weigh about this."""
@@ -71,19 +67,21 @@ class Told:
 KEYS = np.array([0 << GRAM_NUMBER_BITS | 1, 1 << GRAM_NUMBER_BITS | 0, 1 << GRAM_NUMBER_BITS | 2])
 
 
-def start(
-    levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1
-) -> LadderState:
-    words = first_ladder(MASSES, "both")
-    return state_after_words(words, MASSES, left, levels, 1 / mu, spurious, SIGMA)
+def planned(mu: float = 0.25, spurious: float = 0.1) -> ForecastLevel:
+    return ForecastLevel(2, 1 / mu, SIGMA, spurious)
+
+
+def start(levels: int = 4, left: float = 0.8) -> LadderState:
+    words, total = first_ladder(MASSES, "both"), np.array([MASSES.sum()])
+    return LadderState(words, MASSES, total, BudgetLeft(left, 2, levels))
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
 def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, left, mu):
     """What it reports is what later levels and the ledger take for drawn."""
     engine = Told()
-    climb = start(levels, left, mu)
-    released = climb.next_level().run(engine)
+    climb = start(levels, left)
+    released = ForecastRelease.from_table(climb.next_level(planned(mu)).run(engine))
     first, second = released.shares
     assert first == pytest.approx(BudgetLeft(left, 2, levels).first_round_share())
     assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
@@ -91,8 +89,8 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
         assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA
     if levels == 2:
         assert first + second == pytest.approx(left)
-    assert climb.after_level(released).left == pytest.approx(left - first - second)
-    assert engine.level == 2 and engine.noise_bins.noise.sigma == SIGMA
+    assert climb.after_level(released).budget.left == pytest.approx(left - first - second)
+    assert engine.noise_bins.noise.sigma == SIGMA
 
 
 @pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
@@ -101,7 +99,7 @@ def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
     (`mechanisms/ngrams/forecast/signs.py`)."""
     engine = Told(negative=negative)
-    start(spurious=spurious).next_level().run(engine)
+    start().next_level(planned(spurious=spurious)).run(engine)
     budget = spurious * len(MASSES)
     chances = norm.sf((engine.thresholds - 0.5) / SIGMA)  # that noise reaches a row's threshold
     assert chances.max() <= 0.5 + 1e-9
@@ -116,7 +114,7 @@ def test_scores_are_masses_in_plain_weights():
     """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
     weight, where lists are so long that a weight takes from nobody."""
     engine = Told(lists=[0] * 18 + [10_000])
-    released = start().next_level().run(engine)
+    released = ForecastRelease.from_table(start().next_level(planned()).run(engine))
     assert released.keys.tolist() == KEYS.tolist()
     assert released.masses == pytest.approx(engine.masses, rel=0.02)
     group = engine.valid.classes_of(KEYS)
@@ -135,14 +133,14 @@ def test_list_sizes_that_noise_may_have_made_are_none():
 
 def step_with(users_of_three: int) -> Told:
     engine = Told(lists=[0, 0, users_of_three] + [0] * 16)
-    start().next_level().run(engine)
+    start().next_level(planned()).run(engine)
     return engine
 
 
 def test_what_is_journalled_of_a_level_comes_back_as_it_was():
-    released = start().next_level().run(Told())
-    table = released.to_table()
-    back = type(released).from_table(table.take(np.arange(table.num_rows)[::-1]))
+    table = start().next_level(planned()).run(Told())
+    released = ForecastRelease.from_table(table)
+    back = ForecastRelease.from_table(table.take(np.arange(table.num_rows)[::-1]))
     assert back.keys.tolist() == released.keys.tolist()
     assert back.masses.tolist() == released.masses.tolist()
     assert back.shares == released.shares
@@ -150,13 +148,12 @@ def test_what_is_journalled_of_a_level_comes_back_as_it_was():
 
 def test_levels_climb_one_by_one():
     climb = start()
-    step = climb.next_level()
+    step = climb.next_level(planned())
     assert isinstance(step, LevelToRun)
-    assert (step.level, step.below, step.largest_mass) == (2, len(MASSES), MASSES.sum())
-    released = step.run(Told())
-    above = climb.after_level(released).next_level()
-    assert (above.level, above.below) == (3, len(KEYS))
+    assert (step.below, step.largest_mass) == (len(MASSES), MASSES.sum())
+    released = ForecastRelease.from_table(step.run(Told()))
+    above = climb.after_level(released).next_level(planned())
+    assert above.below == len(KEYS)
     assert above.largest_mass == pytest.approx(released.masses.sum())
-    assert (above.total_sigma, above.sigma_grid) == (step.total_sigma, SIGMA)
-    assert above.spurious == step.spurious
-    assert above.budget == replace(step.budget, level=3, left=climb.left - sum(released.shares))
+    left = climb.budget.left - sum(released.shares)
+    assert above.budget == replace(step.budget, level=3, left=left)

@@ -19,7 +19,6 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     Ladder,
     ValidGrams,
     first_ladder,
-    first_rung,
     texts_of_grams,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -92,12 +91,13 @@ def test_more_grams_than_could_be_written_down_have_keys_of_their_own():
     )
     (key,) = beyond.keys(np.array([0])).tolist()
     assert divmod(key, 2**32) == (many - 1, many - 1)
-    words = first_rung(70_000)
-    valid = Ladder(None, (words,), "both").valid_grams()
+    words = first_ladder(range(70_000), "both")
+    valid = words.valid_grams()
     assert len(valid) == 70_000**2
     ends = valid.keys(np.array([0, 70_000, 70_000**2 - 1])).tolist()
     assert [divmod(key, 2**32) for key in ends] == [(0, 0), (1, 0), (69_999, 69_999)]
-    assert len(Ladder(None, (words, first_rung(3)), "single").valid_grams()) == 210_000
+    three = first_ladder(range(3), "both").top
+    assert len(Ladder(None, (words.top, three), "single").valid_grams()) == 210_000
 
 
 FAILS = 1e-9
@@ -107,7 +107,7 @@ NOISE = rounded_gaussian(SIGMA)
 
 def grams(words=6, pruning="both", dropped=(3, 8, 20)):
     """V_3 over a level 2 that lacks a few pairs, so that overlaps differ in size."""
-    ladder = Ladder(None, (first_rung(words),), pruning)
+    ladder = first_ladder(range(words), pruning)
     keys = np.delete(np.sort(all_keys(ladder.valid_grams())), list(dropped))
     return ladder.with_next(keys).valid_grams()
 

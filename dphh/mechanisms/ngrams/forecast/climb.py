@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
     estimated_masses,
@@ -31,106 +32,48 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
+from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams, TwoRounds
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
-from dphh.privacy.forecast_rounds import (
-    Bins,
-    Floats,
-    Integers,
-    list_size_weight,
-    norm_on_grid,
-)
+from dphh.privacy.forecast_rounds import Bins, Floats, Integers, list_size_weight, norm_on_grid
 
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
 PLAIN_WEIGHT = 64
 
 
-@dataclass(frozen=True)
-class FirstRound:
-    """What round 1 shows: how many valid grams of each class fall into each bin, and the noised
-    numbers of users by list size."""
-
-    row_sizes: Integers
-    list_sizes: Integers
-
-
-@dataclass(frozen=True)
-class PassedUnlistedWords:
-    """The released unlisted words, in ascending order of their spelling."""
-
-    words: Any
-    #: 1 for each word that round 1 released, 0 for the others.
-    early: Integers
-    first: Integers
-    second: Integers
-
-
-@dataclass(frozen=True)
-class PassedGrams:
-    """The grams that a level releases, including spurious ones, ascending by key. `first` and
-    `second`: their noised weights in the two rounds."""
-
-    keys: Integers
-    bins: Integers
-    first: Integers
-    second: Integers
-    #: Only at level 1 with a prior.
-    unlisted_words: PassedUnlistedWords | None = None
-
-
-class EngineRounds(Protocol):
-    """What an engine computes for a level. Only the returned values leave the engine.
-    `noise_bins`: the noise's distribution over the bins. `norm`: a user's norm in the round, in
-    grid units. Weights and thresholds are by (class, bin)."""
-
-    def run_first_round(
-        self, level: int, valid: ValidClasses, noise_bins: Bins, norm: int
-    ) -> FirstRound: ...
-
-    def run_second_round(self, weights: Integers, norm: int) -> Integers:
-        """Returns, by (class, bin), how many valid grams have a noised weight of 0 or less."""
-        ...
-
-    def passing_grams(self, thresholds: Integers) -> PassedGrams: ...
-
-
 @dataclass(frozen=True, eq=False)
 class LevelToRun:
-    """One level, before its rounds: everything in it follows from earlier releases."""
+    """One level, before its rounds: everything in it follows from the plan and earlier releases."""
 
-    level: int
+    planned_level: ForecastLevel | ListedWordsLevel
     #: How many grams the level below released.
     below: int
     valid: ValidClasses
     #: No gram's mass is more than this.
     largest_mass: float
     budget: BudgetLeft
-    #: The sigma, in users, of the Gaussian mechanism to which all rounds of the run compose.
-    total_sigma: float
-    #: E[spurious grams] is at most this share of `below`.
-    spurious: float
-    #: The noise's sigma, in grid units.
-    sigma_grid: int
 
     def sigma_of_round(self, share: float) -> float:
         """The sigma of a round that has this share of the whole mu^2."""
-        return float(self.total_sigma / share**0.5)
+        return float(self.planned_level.total_sigma / share**0.5)
 
-    def run(self, rounds: EngineRounds) -> Any:
-        """Runs both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        noise_bins = Bins(self.sigma_grid)
+    def run(self, rounds: TwoRounds) -> Any:
+        """Runs both rounds, and returns the table that the journal stores of the release. Beyond
+        what `rounds` returns, nothing that is private is seen."""
+        sigma_grid = self.planned_level.sigma_grid
+        noise_bins = Bins(sigma_grid)
         first_share = self.budget.first_round_share()
-        first_norm = norm_on_grid(self.sigma_of_round(first_share), self.sigma_grid)
-        shown = rounds.run_first_round(self.level, self.valid, noise_bins, first_norm)
+        first_norm = norm_on_grid(self.sigma_of_round(first_share), sigma_grid)
+        row_sizes, list_sizes = rounds.run_first_round(self.valid, noise_bins, first_norm)
 
         # A noised number of users counts as 0 if noise alone could easily reach it.
-        users = shown.list_sizes / list_size_weight(first_norm)
-        users_by_list_size = np.where(shown.list_sizes > 2 * self.sigma_grid, users, 0.0)
-        most_spurious = self.most_spurious(shown.row_sizes, 0.0)
+        users = list_sizes / list_size_weight(first_norm)
+        users_by_list_size = np.where(list_sizes > 2 * sigma_grid, users, 0.0)
+        most_spurious = self.most_spurious(row_sizes, 0.0)
         scaled_weights = weight_scaling(users_by_list_size)
-        first_sigma = self.sigma_grid / first_norm
-        views = self._views_by_partition(shown.row_sizes, users_by_list_size, first_sigma)
+        first_sigma = sigma_grid / first_norm
+        views = self._views_by_partition(row_sizes, users_by_list_size, first_sigma)
         sizes_by_noise = self.valid.sizes[:, None] * noise_bins.noise_probabilities[None, :]
 
         @cache
@@ -146,13 +89,13 @@ class LevelToRun:
         even = self.budget.even_second_share()
         view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
         finds = planned(view, most_spurious, even).finds
-        most_spurious = self.most_spurious(shown.row_sizes, finds)
+        most_spurious = self.most_spurious(row_sizes, finds)
         second_share = self.second_share(partial(planned, view, most_spurious))
         plan = planned(view, most_spurious, second_share)
         part_of_class, shape = view.partition.part_of_class, view.row_sizes.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
         weights = weights.reshape(shape)[part_of_class]
-        second_norm = norm_on_grid(self.sigma_of_round(second_share), self.sigma_grid)
+        second_norm = norm_on_grid(self.sigma_of_round(second_share), sigma_grid)
         nonpositive = view.partition.sums_of_parts(rounds.run_second_round(weights, second_norm))
         tails = tails_by_signs(plan.tails, nonpositive.ravel(), most_spurious)
         thresholds = _thresholds_for_tails(tails, noise_bins).reshape(shape)[part_of_class]
@@ -164,7 +107,7 @@ class LevelToRun:
             passed.first / first_norm,
             passed.second / second_norm,
             scaled_weights(weights[classes, passed.bins] / PLAIN_WEIGHT),
-            (first_sigma, self.sigma_grid / second_norm),
+            (first_sigma, sigma_grid / second_norm),
             view.distributions,
             part_of_class[classes],
         )
@@ -180,8 +123,9 @@ class LevelToRun:
         shares: tuple[float, float],
         most_spurious: float,
     ) -> Any:
-        """The release of the level. `masses`: of the grams, and then of the unlisted words."""
-        return ForecastRelease(passed.keys, masses, shares)
+        """The table of the release, with the columns key and mass. The keys -1 and -2 stand for
+        the shares of round 1 and round 2. `masses`: of the grams, and then of unlisted words."""
+        return pa.table({"key": np.r_[-1, -2, passed.keys], "mass": np.r_[shares, masses]})
 
     def _views_by_partition(
         self, row_sizes: Integers, users_by_list_size: Floats, sigma: float
@@ -203,7 +147,7 @@ class LevelToRun:
     def most_spurious(self, row_sizes: Integers, finds: float) -> float:
         """The largest allowed expected number of spurious grams. `finds`: how many finds a plan of
         round 2 expects; 0 before there is one."""
-        return self.spurious * self.below
+        return self.planned_level.spurious * self.below
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         """The share of the whole mu^2 that round 2 gets."""
@@ -226,7 +170,7 @@ class LevelToRun:
             words.first / first,
             words.second / second,
             np.where(words.early == 1, 0.0, weight),
-            (self.sigma_grid / first, self.sigma_grid / second),
+            (self.planned_level.sigma_grid / first, self.planned_level.sigma_grid / second),
         )[0]
 
 
@@ -248,13 +192,9 @@ class ForecastRelease:
     masses: Floats
     shares: tuple[float, float]
 
-    def to_table(self) -> Any:
-        """Columns key, mass, as the journal stores it. The keys -1 and -2 stand for the shares of
-        round 1 and round 2."""
-        return pa.table({"key": np.r_[-1, -2, self.keys], "mass": np.r_[self.shares, self.masses]})
-
     @classmethod
     def from_table(cls, table: Any) -> ForecastRelease:
+        """Reads the table that `LevelToRun.run` returned."""
         keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
         order = np.argsort(keys)
         keys, masses = keys[order], masses[order]
@@ -267,52 +207,28 @@ class LadderState:
     """The state of a run between levels: everything that determines the next level."""
 
     ladder: Ladder
-    #: The masses of the top rung's grams, and of those of the rung below it.
+    #: The masses of the top rung's grams, and of those of the rung below it: for words, the mass of
+    #: all words.
     masses: Floats
     masses_before: Floats
-    #: The share of the whole mu^2 that no round has spent.
-    left: float
-    levels: int
-    total_sigma: float
-    spurious: float
-    sigma_grid: int
+    budget: BudgetLeft
 
-    def next_level(self, lift: LiftCounts | None = None) -> LevelToRun:
+    def next_level(self, planned: ForecastLevel, lift: LiftCounts | None = None) -> LevelToRun:
         """The level above the top rung. `lift`: the public text's lifts for it, with a prior."""
         top = self.ladder.top
         return LevelToRun(
-            level=top.level + 1,
+            planned_level=planned,
             below=len(top),
             valid=valid_classes(top, self.masses, self.masses_before, lift),
             largest_mass=float(self.masses.sum()),
-            budget=BudgetLeft(self.left, top.level + 1, self.levels),
-            total_sigma=self.total_sigma,
-            spurious=self.spurious,
-            sigma_grid=self.sigma_grid,
+            budget=self.budget,
         )
 
     def after_level(self, released: ForecastRelease) -> LadderState:
-        return replace(
-            self,
-            ladder=self.ladder.with_next(released.keys),
-            masses=released.masses,
-            masses_before=self.masses,
-            left=self.left - sum(released.shares),
-        )
-
-
-def state_after_words(
-    ladder: Ladder,
-    masses: Floats,
-    share_left: float,
-    levels: int,
-    total_sigma: float,
-    spurious: float,
-    sigma_grid: int,
-) -> LadderState:
-    """The state after level 1. `masses`: of the released words, in the order of their numbers."""
-    total = np.array([masses.sum()])
-    return LadderState(ladder, masses, total, share_left, levels, total_sigma, spurious, sigma_grid)
+        left = self.budget.left - sum(released.shares)
+        budget = replace(self.budget, left=left, level=self.budget.level + 1)
+        ladder = self.ladder.with_next(released.keys)
+        return LadderState(ladder, released.masses, self.masses, budget)
 
 
 def _thresholds_for_tails(tails: Floats, noise_bins: Bins) -> Integers:

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LevelToRun, state_after_words
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LadderState, LevelToRun
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     WordsLevelToRun,
-    WordsRelease,
     words_level_to_run,
+    words_masses_and_bound,
 )
-from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_part
+from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, BudgetLeft, one_round_part
 from dphh.mechanisms.ngrams.forecast.two_rounds import LEVEL_TABLES, TwoRounds
 from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds
 from dphh.mechanisms.ngrams.ladder.lift import lift_counts
@@ -51,22 +51,12 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     level_1 = _word_levels_without_prior if price.prior is None else word_level_with_prior
     words, masses, even_shares = yield from level_1(price, host, once, max_n)
 
-    above = [x for x in price.levels if isinstance(x, ForecastLevel)]
-    if not above:
-        return
-    state = state_after_words(
-        first_ladder(words, "both"),
-        masses,
-        1 - even_shares / max_n,
-        max_n,
-        above[0].total_sigma,
-        above[0].spurious,
-        above[0].sigma_grid,
-    )
+    budget = BudgetLeft(1 - even_shares / max_n, 2, max_n)
+    state = LadderState(first_ladder(words, "both"), masses, np.array([masses.sum()]), budget)
     positions = PositionsTable(host)
-    for planned in above:
+    for planned in (x for x in price.levels if isinstance(x, ForecastLevel)):
         lift = None if price.prior is None else lift_counts(price.prior, state.ladder)
-        level_to_run = state.next_level(lift)
+        level_to_run = state.next_level(planned, lift)
         # No gram below was released, so none is valid: no text is read.
         if len(level_to_run.valid) == 0:
             yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
@@ -91,10 +81,10 @@ def word_level_with_prior(
     level_to_run = words_level_to_run(level, price.prior, max_n)
     purpose = "ngrams/forecast, level 1"
     draw = partial(draw_words_with_prior, host, level_to_run, level.max_items, purpose)
-    found = WordsRelease.from_table(once(purpose, draw))
-    done = replace(level, spurious_words=found.most_spurious)
-    yield LevelDone(done, scored_words(found.words, found.masses, 0))
-    return found.words, found.masses, 1.0
+    words, masses, most_spurious = words_masses_and_bound(once(purpose, draw))
+    done = replace(level, spurious_words=most_spurious)
+    yield LevelDone(done, scored_words(words, masses, 0))
+    return words, masses, 1.0
 
 
 def _word_levels_without_prior(
@@ -119,7 +109,7 @@ def _word_levels_without_prior(
 def draw_forecast_level(
     positions: PositionsTable, level_to_run: LevelToRun, ladder: Ladder, purpose: str
 ) -> Any:
-    """Draw both rounds of the level above this ladder: a `ForecastRelease` as a table."""
+    """Draw both rounds of the level above this ladder."""
     positions.update_positions(ladder)
     # positions (user_hashes, lengths, keys, ends): the valid gram at each position
     return _drawn_in_two_rounds(positions.host, level_to_run, purpose)
@@ -128,7 +118,7 @@ def draw_forecast_level(
 def draw_words_with_prior(
     host: Host, level_to_run: WordsLevelToRun, max_items: int, purpose: str
 ) -> Any:
-    """Draw both rounds of level 1 with a prior: a `WordsRelease` as a table."""
+    """Draw both rounds of level 1 with a prior."""
     listed = len(level_to_run.words)
     numbers = pa.array(np.arange(listed, dtype=np.int64))
     host.put("listed", pa.table({"word": level_to_run.words.cast(pa.string()), "key": numbers}))
@@ -145,6 +135,6 @@ def draw_words_with_prior(
 
 
 def _drawn_in_two_rounds(host: Host, level_to_run: LevelToRun, purpose: str) -> Any:
-    released = level_to_run.run(TwoRounds(host, purpose)).to_table()
+    released = level_to_run.run(TwoRounds(host, purpose))
     host.drop(*LEVEL_TABLES)
     return released

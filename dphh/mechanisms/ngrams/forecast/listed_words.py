@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun, PassedGrams
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
+from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams
 from dphh.mechanisms.ngrams.ladder.classes import (
     PublicClasses,
     RuleForUnlisted,
@@ -54,11 +54,14 @@ class WordsLevelToRun(LevelToRun):
         masses: Floats,
         shares: tuple[float, float],
         most_spurious: float,
-    ) -> WordsRelease:
+    ) -> Any:
+        """The table of the release, with the columns word and mass. The row of the empty word has
+        the bound on the expected number of spurious listed words."""
         assert passed.unlisted_words is not None
         listed = self.words.take(pa.array(passed.keys))
-        words = pa.concat_arrays([listed, passed.unlisted_words.words.cast(listed.type)])
-        return WordsRelease(words, masses, most_spurious)
+        unlisted = passed.unlisted_words.words.cast(listed.type)
+        words = pa.concat_arrays([listed, unlisted, pa.array([""], listed.type)])
+        return pa.table({"word": words, "mass": np.append(masses, most_spurious)})
 
     def forecasts_and_largest_mass(self, users_by_list_size: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the mass of all words, which follows from the list
@@ -67,8 +70,9 @@ class WordsLevelToRun(LevelToRun):
         return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def most_spurious(self, row_sizes: Integers, finds: float) -> float:
+        spurious = self.planned_level.spurious
         surely_held = row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum()
-        return max(1.0, self.spurious * float(surely_held), self.spurious * finds)
+        return max(1.0, spurious * float(surely_held), spurious * finds)
 
     def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
         return self.budget.even_second_share()
@@ -79,14 +83,11 @@ def words_level_to_run(level: ListedWordsLevel, prior: Prior, max_n: int) -> Wor
         level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
     )
     return WordsLevelToRun(
-        level=1,
+        planned_level=level,
         below=0,
         valid=classes_of_listed_words(prior.counts[0], prior.total, rule_for_unlisted),
         largest_mass=0.0,
         budget=BudgetLeft(1.0, 1, max_n),
-        total_sigma=level.total_sigma,
-        spurious=level.spurious,
-        sigma_grid=level.sigma_grid,
         words=prior.vocabulary,
     )
 
@@ -123,25 +124,11 @@ def classes_of_listed_words(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class WordsRelease:
-    """The released words, their masses, and the bound on the expected number of spurious listed
-    words."""
-
-    words: Any
-    masses: Floats
-    most_spurious: float
-
-    def to_table(self) -> Any:
-        """Columns word, mass, as the journal stores it; the row of the empty word has the bound
-        on spurious words."""
-        words = pa.concat_arrays([self.words, pa.array([""], self.words.type)])
-        return pa.table({"word": words, "mass": np.append(self.masses, self.most_spurious)})
-
-    @classmethod
-    def from_table(cls, table: Any) -> WordsRelease:
-        is_word = pc.not_equal(table.column("word"), "")
-        (most_spurious,) = table.filter(pc.invert(is_word)).column("mass").to_pylist()
-        table = table.filter(is_word).sort_by("word")
-        words = as_array(table.column("word"), pa.string())
-        return cls(words, table.column("mass").to_numpy(), most_spurious)
+def words_masses_and_bound(table: Any) -> tuple[Any, Floats, float]:
+    """Reads the table that `WordsLevelToRun.run` returned: the released words, ascending, their
+    masses, and the bound on the expected number of spurious listed words."""
+    # No word is empty, so the row of the bound is the first.
+    table = table.sort_by("word")
+    words = as_array(table.column("word"), pa.string())
+    masses = table.column("mass").to_numpy()
+    return words[1:], masses[1:], float(masses[0])

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -44,13 +43,6 @@ class RoundPlan:
     weights: Floats
     tails: Floats
     finds: float
-
-
-@cache
-def _tails_of_thresholds() -> Floats:
-    """How often noise alone passes each of the thresholds."""
-    tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
-    return tails
 
 
 def weight_scaling(users_by_list_size: Floats) -> WeightScaling:
@@ -97,7 +89,7 @@ def plan_second_round(
         weight = (weight + better) // 2 if left else better
     threshold = choice.best_thresholds(weight)
     weights, tails = np.full(len(row_sizes), WEIGHTS[0]), np.zeros(len(row_sizes))
-    weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
+    weights[some], tails[some] = WEIGHTS[weight], choice.tails[threshold]
     return RoundPlan(weights, tails, choice.expected_finds(weight, threshold))
 
 
@@ -116,6 +108,8 @@ class _AlternatingChoice:
         scaled_weights: WeightScaling,
     ) -> None:
         self.n, self.null, self.held, self.most_spurious = n, null, held, most_spurious
+        #: How often noise alone passes each of the thresholds.
+        self.tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
         self.mean = held @ mass / sigma
         seen = (scaled_weights(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
         self.passes = ndtr(seen - THRESHOLDS)
@@ -140,7 +134,7 @@ class _AlternatingChoice:
             return below
 
         def keeps_bound(least_log_ratio: float) -> bool:
-            tails = _tails_of_thresholds()[thresholds_at(least_log_ratio)]
+            tails = self.tails[thresholds_at(least_log_ratio)]
             return bool((self.null * tails).sum() <= self.most_spurious)
 
         return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))

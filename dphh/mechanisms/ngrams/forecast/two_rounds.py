@@ -7,6 +7,7 @@ grams that passed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
-from dphh.mechanisms.ngrams.forecast.climb import (
-    FirstRound,
-    PassedGrams,
-    PassedUnlistedWords,
-)
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.released_rows import as_array, integer_columns
 from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Bins, Integers
@@ -33,9 +29,34 @@ LEVEL_TABLES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class PassedUnlistedWords:
+    """The released unlisted words, in ascending order of their spelling."""
+
+    words: Any
+    #: 1 for each word that round 1 released, 0 for the others.
+    early: Integers
+    first: Integers
+    second: Integers
+
+
+@dataclass(frozen=True)
+class PassedGrams:
+    """The grams that a level releases, including spurious ones, ascending by key. `first` and
+    `second`: their noised weights in the two rounds."""
+
+    keys: Integers
+    bins: Integers
+    first: Integers
+    second: Integers
+    #: Only at level 1 with a prior.
+    unlisted_words: PassedUnlistedWords | None = None
+
+
 class TwoRounds:
     """The rounds of one level over `positions`. A row here is a class of forecast with a bin of
-    round 1's noised weight."""
+    round 1's noised weight: weights, thresholds and numbers of grams are by (class, bin). `norm`: a
+    user's norm in the round, in grid units."""
 
     #: The level's valid grams, and the noise's distribution over the bins.
     valid: ValidClasses
@@ -45,8 +66,10 @@ class TwoRounds:
         self.host, self.purpose = host, purpose
 
     def run_first_round(
-        self, level: int, valid: ValidClasses, noise_bins: Bins, norm: int
-    ) -> FirstRound:
+        self, valid: ValidClasses, noise_bins: Bins, norm: int
+    ) -> tuple[Integers, Integers]:
+        """Returns how many valid grams each row has, and the noised numbers of users by list
+        size."""
         self.valid, self.noise_bins = valid, noise_bins
         host, rule = self.host, valid.rule_for_unlisted
         for table, rows in self._public_tables().items():
@@ -68,9 +91,10 @@ class TwoRounds:
         # (class, bin, grams), of held and absent grams together
         lists = host.take("list_sizes").sort_by("bin")
         # (bin, noisy), the noised numbers of users by list size
-        return FirstRound(self._by_class_and_bin(rows, "grams"), lists.column("noisy").to_numpy())
+        return self._by_class_and_bin(rows, "grams"), lists.column("noisy").to_numpy()
 
     def run_second_round(self, weights: Integers, norm: int) -> Integers:
+        """Returns how many valid grams of each row have a noised weight of 0 or less."""
         rule = self.valid.rule_for_unlisted
         of_unlisted = None if rule is None else (rule.weight, 0)
         self.host.put("planned", self._table_by_row(weights, "weight", of_unlisted))

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Ladder
 from dphh.prior import Prior
 from dphh.privacy.forecast_rounds import Integers
+from dphh.udfs.kernel.positions import KeyIndex
 
 #: The width of one step of forecasts and of lifts, as a difference of natural logarithms.
 LOG_STEP = 0.5
@@ -63,7 +64,7 @@ def _public_counts(prior: Prior, ladder: Ladder, length: int) -> Integers:
     keys, counts = _prior_grams_of_released_parts(prior, ladder, length)
     released = ladder.rungs[length - 1].keys
     found = np.zeros(len(released), dtype=np.int64)
-    places = _index_or_minus_1(released, keys)
+    places = KeyIndex(released).indices(keys)
     found[places[places >= 0]] = counts[places >= 0]
     return found
 
@@ -82,20 +83,11 @@ def _prior_grams_of_released_parts(
     some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
     parts, counts = [part[some] for part in parts], prior.counts[length - 1][some]
     for rung in ladder.rungs[1 : length - 1]:
-        pairs = pairwise(parts)
+        released_keys = KeyIndex(rung.keys)
         parts = [
-            _index_or_minus_1(rung.keys, (left << GRAM_NUMBER_BITS) | right)
-            for left, right in pairs
+            released_keys.indices((left << GRAM_NUMBER_BITS) | right).astype(np.int64)
+            for left, right in pairwise(parts)
         ]
         some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
         parts, counts = [part[some] for part in parts], counts[some]
     return (parts[0] if length == 1 else (parts[0] << GRAM_NUMBER_BITS) | parts[1]), counts
-
-
-def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:
-    """The index of each sought number in the ascending array, or -1."""
-    if not len(ascending):
-        return np.full(len(sought), -1, dtype=np.int64)
-    at = np.minimum(np.searchsorted(ascending, sought), len(ascending) - 1)
-    places: Integers = np.where(ascending[at] == sought, at, -1)
-    return places

@@ -39,12 +39,6 @@ class Rung:
         return len(self.keys)
 
 
-def first_rung(released_words: int) -> Rung:
-    """The rung of so many released words, which are numbered in sorted order."""
-    numbers = np.arange(released_words, dtype=np.int64)
-    return Rung(1, numbers, numbers.reshape(-1, 1))
-
-
 @dataclass(frozen=True, eq=False)
 class Ladder:
     """The released grams so far: the words as a sorted Arrow array, and all rungs, words first. A
@@ -90,7 +84,9 @@ class Ladder:
 
 
 def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
-    return Ladder(vocabulary, (first_rung(len(vocabulary)),), pruning)
+    """The ladder of these released words, which are sorted."""
+    numbers = np.arange(len(vocabulary), dtype=np.int64)
+    return Ladder(vocabulary, (Rung(1, numbers, numbers.reshape(-1, 1)),), pruning)
 
 
 @dataclass(frozen=True, eq=False)
