@@ -41,7 +41,8 @@ class Constant:
 #: The kind of an argument that is an object of the driver, a `Lookup`: queries pass its number, and
 #: the function gets the object. For values by words' spellings it gets values by word ids.
 LOOKUP = "lookup"
-#: The kind of an argument by which the function gets the words that the row's word ids stand for.
+#: The kind of an argument that is the words themselves: the function gets, beside the word ids, an
+#: object that has the words they stand for.
 ROW_WORDS = "words"
 #: One of: an Arrow type (the kind of a column), a `Constant`, LOOKUP, ROW_WORDS.
 ArgumentKind = Any

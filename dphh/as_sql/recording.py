@@ -19,12 +19,12 @@ RecordedStep = tuple[str, dict[str, Any]]
 
 class RecordingHost(Host):
     """Answers each query with about `rows` made-up rows. Their noised weights are the query's
-    threshold times `thresholds`."""
+    threshold times `weight_in_thresholds`; those of n-grams are the threshold."""
 
     name, version = "none", ""
 
-    def __init__(self, rows: int, thresholds: int) -> None:
-        self.rows, self.thresholds = rows, thresholds
+    def __init__(self, rows: int, weight_in_thresholds: int) -> None:
+        self.rows, self.weight_in_thresholds = rows, weight_in_thresholds
         self.randomness = SystemRandomness()
         #: For the title of each draw, the steps from that draw to the next one.
         self.sections: dict[str, list[RecordedStep]] = {}
@@ -89,7 +89,7 @@ class RecordingHost(Host):
     def released_words(self, threshold: int) -> dict[str, Any]:
         self._words += self.rows  # no word is released twice
         keys = [f"{number:09}" for number in range(self._words - self.rows, self._words)]
-        return {"key": keys, "noisy": [threshold * self.thresholds] * self.rows}
+        return {"key": keys, "noisy": [threshold * self.weight_in_thresholds] * self.rows}
 
     released_of_round = released_words
 
@@ -101,8 +101,10 @@ class RecordingHost(Host):
 
     def forecast_rows(self) -> dict[str, Any]:
         group, valid = self._put["classes"].columns
-        # All grams are in one bin: the lowest if `thresholds` is 1, else the middle one.
-        bins = np.full(len(group), len(BIN_STARTS_IN_SIGMAS) // 2 if self.thresholds > 1 else 0)
+        # All made-up grams are in one bin: the lowest if their weight is the threshold, the middle
+        # one if it is a multiple.
+        bin_number = len(BIN_STARTS_IN_SIGMAS) // 2 if self.weight_in_thresholds > 1 else 0
+        bins = np.full(len(group), bin_number)
         return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
 
     forecast_nonpositive_counts = forecast_rows
@@ -131,5 +133,5 @@ class RecordingHost(Host):
         return {"node": [0] * self.rows, "token": tokens, "ended": [False] * self.rows}
 
     def ldp_kept(self, prefix_values: int, keep: int) -> dict[str, Any]:
-        kept = max(1, min(prefix_values, keep) // self.thresholds)
+        kept = max(1, min(prefix_values, keep) // self.weight_in_thresholds)
         return {"value": np.arange(kept), "reports": np.ones(kept, np.int64)}

@@ -156,7 +156,8 @@ def declare_or_show_groups(
         book.declare_groups(account, by, groups)
     declared = book.status(account).groups
     for column in [by] if by is not None else [*declared]:
-        click.echo(f"{account}, by {column}: {', '.join(declared.get(column, ('none',)))}")
+        of_column = ", ".join(declared.get(column, ("none",)))
+        click.echo(f"{account}: declared groups of {column}: {of_column}")
     if by is None and not declared:
         click.echo(f"{account}: no groups are declared")
 

@@ -61,8 +61,9 @@ class Host(ABC):
 
     @abstractmethod
     def gather(self, table: str, reading: Reading) -> None:
-        """Make a table of whole users: (user_hashes, lengths, ids, words), many users a row and no
-        user in two rows. `ids` are what `reading` makes of each position of a user's texts."""
+        """Make a table of whole users: (user_hashes, lengths, ids, words), each row with lists of
+        many users, and no user in two rows. `ids` are what `reading` makes of each position of
+        a user's texts."""
 
     @abstractmethod
     def run(self, step: str, **parameters: Any) -> None:

@@ -155,7 +155,7 @@ class Composition:
             return sums, chances
         step = max(2 * self._largest_response_loss / MOST_GRID_POINTS, 1e-12)
         parts = (losses_on_grid(chances, losses, 0.0, step, 0.0) for losses, chances in repeated)
-        whole = reduce(lambda one, two: one.followed_by(two, most_cut=0.0), parts)
+        whole = reduce(lambda one, two: one.followed_by(two, most_cut_per_tail=0.0), parts)
         return _next_floats(whole.values), whole.chances * (1 + whole.relative_error)
 
 

@@ -67,12 +67,12 @@ class Losses:
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
-    def trimmed(self, most_cut: float) -> Losses:
+    def trimmed(self, most_cut_per_tail: float) -> Losses:
         """These losses without their two tails, rounded up. A tail that is cut off has at most the
-        probability `most_cut`."""
+        probability `most_cut_per_tail`."""
         rising, falling = np.cumsum(self.chances), np.cumsum(self.chances[::-1])
-        low = int(np.searchsorted(rising, most_cut, side="right"))
-        high = len(self.chances) - int(np.searchsorted(falling, most_cut, side="right"))
+        low = int(np.searchsorted(rising, most_cut_per_tail, side="right"))
+        high = len(self.chances) - int(np.searchsorted(falling, most_cut_per_tail, side="right"))
         if low >= high:
             return self
         kept = self.chances[low:high].copy()
@@ -93,7 +93,7 @@ class Losses:
         error = self.relative_error + 1e-14
         return replace(self, step=2 * self.step, first=first, chances=even, relative_error=error)
 
-    def followed_by(self, other: Losses, most_cut: float) -> Losses:
+    def followed_by(self, other: Losses, most_cut_per_tail: float) -> Losses:
         """The losses of two steps together, independent or adaptive, without tails (`trimmed`)."""
         one, two = self, other
         while one.step < two.step:
@@ -107,18 +107,19 @@ class Losses:
             np.convolve(one.chances, two.chances),
             one.infinite + two.infinite,
             one.relative_error + two.relative_error + _FLOAT_OPERATION_ERROR * (shorter + 4),
-        ).trimmed(most_cut)
+        ).trimmed(most_cut_per_tail)
         while len(both.chances) > MOST_GRID_POINTS:
             both = both.coarser()
         return both
 
-    def times(self, count: int, most_cut: float) -> Losses:
-        """The losses of `count` such steps together, without tails (`trimmed`)."""
+    def times(self, count: int, most_cut_per_tail: float) -> Losses:
+        """The losses of `count` such steps together. Each joining of two cuts off both tails, at
+        most `most_cut_per_tail` of each."""
         squares = [self]
         while 2 ** len(squares) <= count:
-            squares.append(squares[-1].followed_by(squares[-1], most_cut))
+            squares.append(squares[-1].followed_by(squares[-1], most_cut_per_tail))
         parts = [square for bit, square in enumerate(squares) if count >> bit & 1]
-        return reduce(lambda one, two: one.followed_by(two, most_cut), parts)
+        return reduce(lambda one, two: one.followed_by(two, most_cut_per_tail), parts)
 
 
 def losses_on_grid(

@@ -39,9 +39,9 @@ GAUSSIAN_SHARE_OF_DELTA = 63 / 64
 #: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
 #: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
 NEW_ITEMS_SHARE_OF_DELTA = 15 / 16
-#: While delta / epsilon is at most this, both shares together cost at most delta, whatever share of
-#: a user's items is new: by `dphh.privacy.accounting.compose` at every epsilon
-#: (tests/privacy/test_set_union.py).
+#: While delta / epsilon is at most this, the two shares above together cost at most delta, although
+#: they sum to more than 1, whatever part of a user's items is new: a test shows it by
+#: `dphh.privacy.accounting.compose` (tests/privacy/test_set_union.py).
 MOST_DELTA_PER_EPSILON = 1 / 16
 
 

@@ -43,7 +43,7 @@ class SubsetSelection:
         if not 1 <= self.size <= (self.domain + 1) // 2:
             raise UsageError(
                 f"found subsets of {self.size} of {self.domain} values; "
-                "give a size from 1 to half of the values: larger ones are never better"
+                f"give a size from 1 to {(self.domain + 1) // 2}: larger ones are never better"
             )
         if (
             not self.size * _PROBABILITY_ONE

@@ -96,7 +96,8 @@ def _released_items(
 
 
 def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
-    """Items as lists of tokens: a text is split as the corpus's rows are; a list stays as it is."""
+    """Items as lists of tokens: a text is split as the corpus's rows are, and is an error without
+    a corpus; a list stays as it is."""
     texts = [item for item in items if isinstance(item, str)]
     if not texts:
         return [*items]

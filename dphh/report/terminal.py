@@ -10,7 +10,8 @@ from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit
 from dphh.wording.lines import in_two_columns, one_line, padded, terminal_columns, width_of, wrapped
 
-#: The most rows of a release that a terminal shows, divided over its tables.
+#: About how many lines a terminal shows of a release's items. Its tables share them: all show the
+#: same number of items, each with a line, or a line for each group.
 SHOWN_ROWS = 10
 #: How many columns of the terminal a number, an interval and a group's name take each.
 NUMBER_WIDTH = 12

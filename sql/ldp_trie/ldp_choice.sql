@@ -2,7 +2,7 @@
 -- user chooses at most $contributions of the next prefixes of the user's words. For each of a
 -- user's prefixes there is a random number, new at every level: the choice depends on that user's
 -- words and random numbers alone.
--- In: words_in_seats (seat, word, times); known (word); prefixes (prefix, value) of the level
+-- In: words_in_seats (seat, word, row_count); known (word); prefixes (prefix, value) of the level
 -- below: value encodes the prefix and character number 0 after it.
 -- Out: choice_draws (seat, value, rank, draw), drawn once; chosen (seat, report, value), report
 -- from 1.
@@ -10,7 +10,7 @@ CREATE TEMP TABLE choice_draws AS
 WITH
 
 words AS (
-    SELECT words_in_seats.seat, words_in_seats.word, words_in_seats.times
+    SELECT words_in_seats.seat, words_in_seats.word, words_in_seats.row_count
     FROM words_in_seats
     ANTI JOIN known ON words_in_seats.word = known.word
     WHERE words_in_seats.seat > $seats_before AND words_in_seats.seat <= $last_seat
@@ -25,13 +25,13 @@ held AS (
                 ELSE ascii(substr(words.word, $level + 1, 1)) - 1
             END AS BIGINT
         ) AS value,
-        words.times
+        words.row_count
     FROM words
     INNER JOIN prefixes ON left(words.word, $level) = prefixes.prefix
 ),
 
 next_prefixes AS (
-    SELECT seat, value, CAST(sum(times) AS BIGINT) AS times
+    SELECT seat, value, CAST(sum(row_count) AS BIGINT) AS row_count
     FROM held
     GROUP BY seat, value
 )
@@ -39,7 +39,7 @@ next_prefixes AS (
 SELECT
     seat,
     value,
-    CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END AS rank,
+    CASE $sampling WHEN 'greedy' THEN -row_count ELSE 0 END AS rank,
     dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
 FROM next_prefixes;
 

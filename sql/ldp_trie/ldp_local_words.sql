@@ -1,7 +1,7 @@
 -- The words on each user's device, each once, with the number of the user's rows that hold it. In
 -- a word, number i of $codes, one code point, stands for number i of $characters. A word with a
 -- character outside $characters becomes NULL: its user takes part, and reports nothing of it.
--- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
+-- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, row_count).
 CREATE TEMP TABLE local_words AS
 WITH
 
@@ -30,10 +30,10 @@ spelled_out AS (
 ),
 
 counted AS (
-    SELECT user_id, word, count(*) AS times
+    SELECT user_id, word, count(*) AS row_count
     FROM spelled_out
     GROUP BY user_id, word
 )
 
-SELECT coalesce(user_id, error('dphh: NULL user')) AS user_id, word, times
+SELECT coalesce(user_id, error('dphh: NULL user')) AS user_id, word, row_count
 FROM counted;

@@ -3,9 +3,9 @@
 -- next level, and no user serves twice. If there are fewer users, made-up ones without words are
 -- added, who take seats like all others. The draws are a hash under the run's secret key, so that a
 -- resumed run gives users the same seats; ties are broken by user id, never by rows.
--- In: local_words (user_id, word, times); $purpose, for which a run draws once.
--- Out: draws (user_id, name, draw), drawn once; words_in_seats (seat, word, times), the words of
--- the users who are asked, seat from 1. The steps after this one see seats, no user ids.
+-- In: local_words (user_id, word, row_count); $purpose, for which a run draws once.
+-- Out: draws (user_id, name, draw), drawn once; words_in_seats (seat, word, row_count), the words
+-- of the users who are asked, seat from 1. The steps after this one see seats, no user ids.
 CREATE TEMP TABLE draws AS
 WITH
 
@@ -71,7 +71,7 @@ in_order AS (
     INNER JOIN filling ON led.bits = filling.bits
 )
 
-SELECT in_order.seat, local_words.word, local_words.times
+SELECT in_order.seat, local_words.word, local_words.row_count
 FROM local_words
 INNER JOIN in_order ON local_words.user_id = in_order.user_id
 WHERE local_words.word IS NOT NULL AND in_order.seat <= $seats;

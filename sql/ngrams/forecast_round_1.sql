@@ -1,9 +1,9 @@
 -- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
--- In, private: positions (user_hashes, lengths, keys), whole users, many a row, where valid grams
--- stand. Level 1 with a list of words has this form too: a listed word's key is its number in the
--- list; the keys of other words are $first_unlisted_key or more (-1: there is no list), and
--- unlisted_words (word, key) has these words.
+-- In, private: positions (user_hashes, lengths, keys), where valid grams stand, each row with lists
+-- of many whole users. Level 1 with a list of words has this form too: a listed word's key is its
+-- number in the list; the keys of other words are $first_unlisted_key or more (-1: there is no
+-- list), and unlisted_words (word, key) has these words.
 -- In, public, the forecasts of step 1: forecasts (gram, as_first, as_last, expected_first,
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of

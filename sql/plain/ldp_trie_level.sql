@@ -2,7 +2,7 @@
 -- character of words that begin with a prefix of the trie, randomised on the device. The values in
 -- the most reports are kept. Of those that tie for the last places, the first ones are kept; the
 -- paper keeps all (docs/ldp_trie.md).
--- In: devices (seat, word, times); known (word), words that no longer count; prefixes (number,
+-- In: devices (seat, word, row_count); known (word), words that no longer count; prefixes (number,
 -- tokens), of the level below, public; $characters, in order; $seats_before and $last_seat.
 -- Out: kept (value, prefix, ended, reports). A value is number * (len($characters) + 1) plus the
 -- index of the next character; the largest index means the end of the word.
@@ -12,7 +12,7 @@ WITH
 held AS (
     SELECT
         devices.seat,
-        devices.times,
+        devices.row_count,
         prefixes.number * (len($characters) + 1) + CASE
             WHEN len(devices.word) = $level THEN len($characters)
             ELSE list_position($characters, devices.word[$level + 1]) - 1
@@ -24,7 +24,7 @@ held AS (
 ),
 
 next_prefixes AS (
-    SELECT seat, value, CAST(sum(times) AS BIGINT) AS times
+    SELECT seat, value, CAST(sum(row_count) AS BIGINT) AS row_count
     FROM held
     GROUP BY seat, value
 ),
@@ -33,7 +33,7 @@ draws AS MATERIALIZED (
     SELECT
         seat,
         value,
-        CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END AS rank,
+        CASE $sampling WHEN 'greedy' THEN -row_count ELSE 0 END AS rank,
         dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
     FROM next_prefixes
 ),

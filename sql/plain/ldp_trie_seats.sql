@@ -2,7 +2,7 @@
 -- first seats serve the first level, the next ones the next level, and no user serves twice.
 -- $idle of the users have no rows. A device has each word once, with the number of rows that hold
 -- it; words with a character outside $characters are left out.
--- In: texts (user_id, tokens). Out: devices (seat, word, times).
+-- In: texts (user_id, tokens). Out: devices (seat, word, row_count).
 CREATE OR REPLACE TEMP TABLE devices AS
 WITH
 
@@ -26,7 +26,7 @@ seats AS (
     FROM draws
 )
 
-SELECT seats.seat, texts.tokens AS word, count(*) AS times
+SELECT seats.seat, texts.tokens AS word, count(*) AS row_count
 FROM seats
 INNER JOIN texts ON seats.user_id = texts.user_id
 WHERE len(texts.tokens) > 0 AND list_has_all($characters, texts.tokens)

@@ -14,7 +14,7 @@ from dphh.mechanisms.trie.triehh import (
     checked_batch,
     choose_batch,
     holders_needed,
-    largest_batch,
+    largest_batch_by_theorem,
     least_theta_within,
     theorem_delta,
     theorem_epsilon,
@@ -38,7 +38,7 @@ def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it():
         capped = plan.batch == users // (plan.theta + 1)
         assert capped or theorem_epsilon(users, plan.theta, plan.batch + 1, levels) > epsilon
         # Asked for what it spends, it comes out the same.
-        assert largest_batch(users, plan.theta, levels, plan.epsilon) == plan.batch
+        assert largest_batch_by_theorem(users, plan.theta, levels, plan.epsilon) == plan.batch
 
 
 def test_a_large_epsilon_is_cut_where_the_theorem_ends():

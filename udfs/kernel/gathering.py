@@ -20,10 +20,10 @@ from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.reading import TextReader
 from dphh.udfs.kernel.spilled_texts import (
+    ARRAY_TYPES,
     SpilledTexts,
-    Texts,
+    TextsInMemory,
     bytes_to_sort,
-    no_texts,
     position_indices,
     slices_by_positions,
 )
@@ -97,7 +97,7 @@ class Gathering:
         #: Columns (users, tokens, groups) that were added and are not read yet.
         self._waiting: list[tuple[Any, ...]] = []
         self._waiting_bytes = 0
-        self._texts = {name: GrowingArray(array.dtype) for name, array in vars(no_texts()).items()}
+        self._texts = {name: GrowingArray(of_name) for name, of_name in ARRAY_TYPES.items()}
         self._names = Vocabulary()
         #: Why texts could not be written to the folder or read from it; then the run must end.
         self.disk_error: OSError | None = None
@@ -151,8 +151,8 @@ class Gathering:
             if self._spilled is not None and taken > self._spilled.most_bytes:
                 self._spill(self._spilled)
 
-    def _texts_in_memory(self) -> Texts:
-        return Texts(**{name: values.view() for name, values in self._texts.items()})
+    def _texts_in_memory(self) -> TextsInMemory:
+        return TextsInMemory(**{name: values.view() for name, values in self._texts.items()})
 
     def _spill(self, spilled: SpilledTexts) -> None:
         with self._noting_disk_errors():
@@ -200,7 +200,7 @@ class Gathering:
             self.disk_error = problem
             raise
 
-    def _users_of_texts(self, gathered: Texts) -> Iterator[Users]:
+    def _users_of_texts(self, gathered: TextsInMemory) -> Iterator[Users]:
         lengths, positions = gathered.lengths, gathered.positions
         kind: Any = np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
         begins: Any = np.cumsum(lengths, dtype=kind)

@@ -40,7 +40,7 @@ class GivenGrams:
         words = sorted({word for sequence in sequences for word in sequence})
         number = {word: position for position, word in enumerate(words)}
         self._end = number.get(END_OF_TEXT, -1)
-        self._words = pa.array(words, pa.large_string())
+        self._vocabulary = pa.array(words, pa.large_string())
         #: For each length: an index of the steps to the prefixes of this length, and the number of
         #: the sequence that each prefix is, or -1. A step is a number: (number of the prefix that
         #: is one word shorter) * (how many words there are) + (number of the last word).
@@ -66,7 +66,7 @@ class GivenGrams:
         from 0 (None: all are 0). A key is the sequence's number times the number of groups, plus
         the group's number.
         """
-        lengths, words = self._numbers_of_words(tokens)
+        lengths, words = self._vocabulary_indices(tokens)
         text = np.repeat(np.arange(len(lengths)), lengths)
         found = [*self._matches_by_length(words, lengths)]
         owner = text[np.concatenate([at for at, _ in found])]
@@ -76,12 +76,12 @@ class GivenGrams:
         owner, keys = distinct_pairs(owner, keys)
         return np.bincount(owner, minlength=len(lengths)), keys
 
-    def _numbers_of_words(self, tokens: Any) -> tuple[Integers, Integers]:
-        """How many positions each text has, and the number of the word at each: -1 for a word that
+    def _vocabulary_indices(self, tokens: Any) -> tuple[Integers, Integers]:
+        """How many positions each text has, and the index of the word at each: -1 for a word that
         no sequence has; at a text's end that of END_OF_TEXT with `beginnings`, else -1."""
         spelled = tokens.flatten().cast(pa.large_string())
-        unknown = len(self._words)
-        ids = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
+        unknown = len(self._vocabulary)
+        ids = pc.index_in(spelled, value_set=self._vocabulary).fill_null(unknown)
         is_token = pc.not_equal(spelled, "").fill_null(False)
         ids = pc.if_else(is_token, ids, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         lengths, positions = positions_of_texts(lengths_of(tokens), ids)
@@ -90,18 +90,20 @@ class GivenGrams:
         return lengths, np.where(positions == unknown, -1, positions)
 
     def _matches_by_length(
-        self, word_numbers: Integers, lengths: Integers
+        self, vocabulary_indices: Integers, lengths: Integers
     ) -> Iterator[tuple[Integers, Integers]]:
-        """For each length: where sequences of this length begin in the texts, and their numbers.
-        `lengths` says how many positions each text has."""
-        at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(word_numbers >= 0)
+        """For each length: the positions where a given sequence of this length begins, and the
+        number of that sequence. `lengths` says how many positions each text has."""
+        at = np.flatnonzero(vocabulary_indices >= 0)
+        if self.beginnings:
+            at = np.cumsum(lengths) - lengths
         nodes = np.zeros(len(at), dtype=np.int64)
         for ahead, (prefixes_by_step, wholes) in enumerate(self._steps):
-            reach = np.searchsorted(at, len(word_numbers) - ahead)
+            reach = np.searchsorted(at, len(vocabulary_indices) - ahead)
             at, nodes = at[:reach], nodes[:reach]
-            next_words = word_numbers[at + ahead]
+            next_words = vocabulary_indices[at + ahead]
             on = np.flatnonzero(next_words >= 0)
-            at, steps = at[on], (nodes * len(self._words) + next_words)[on]
+            at, steps = at[on], (nodes * len(self._vocabulary) + next_words)[on]
             reached = prefixes_by_step.indices(steps)
             on = np.flatnonzero(reached >= 0)
             at, nodes = at[on], reached[on].astype(np.int64)

@@ -20,12 +20,14 @@ from dphh.udfs.text.hashes import Integers, mix_bits, unmixed_hashes
 
 #: Users are divided into 2^PART_BITS parts. As many parts as fit into memory are read together.
 PART_BITS = 6
+#: The NumPy types of the arrays of `TextsInMemory`.
+ARRAY_TYPES = {"users": np.int64, "lengths": np.int32, "positions": np.int32}
 #: How many positions are copied at a time.
 POSITIONS_AT_ONCE = 1 << 20
 
 
 @dataclass(eq=False)
-class Texts:
+class TextsInMemory:
     """Texts that were read: the number of each text's user, how many positions each text takes, and
     the integers at all positions, one text after the other."""
 
@@ -39,12 +41,6 @@ def bytes_to_sort(text_count: Any, position_count: Any) -> Any:
     return 48 * text_count + 4 * position_count
 
 
-def no_texts() -> Texts:
-    """`Texts` of no text, with arrays of the right types."""
-    eight, four = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    return Texts(eight, four, four)
-
-
 class SpilledTexts:
     """Texts in files, in a folder that only one run uses."""
 
@@ -52,13 +48,12 @@ class SpilledTexts:
         """`most_bytes`: how much memory it may take to sort the texts in memory before they are
         written, and those that are read together."""
         self.most_bytes = most_bytes
-        self._kinds = {name: array.dtype for name, array in vars(no_texts()).items()}
-        self._files = {name: Path(folder, f"gathered_{name}") for name in self._kinds}
+        self._files = {name: Path(folder, f"gathered_{name}") for name in ARRAY_TYPES}
         #: For each time that texts were written: by file, where each part ends in what was written.
         self._ends: list[dict[str, Integers]] = []
         self.remove()  # files that a failed gathering has left
 
-    def add(self, texts: Texts) -> None:
+    def add(self, texts: TextsInMemory) -> None:
         parts = 1 << PART_BITS
         part = (mix_bits(unmixed_hashes(texts.users)) >> np.uint64(64 - PART_BITS)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
@@ -92,14 +87,14 @@ class SpilledTexts:
             size += of_part
         yield range(start, len(sizes))
 
-    def read_parts(self, parts: range) -> Texts:
+    def read_parts(self, parts: range) -> TextsInMemory:
         """The texts of these parts."""
-        return Texts(**{name: self._read_array(name, parts) for name in self._files})
+        return TextsInMemory(**{name: self._read_array(name, parts) for name in self._files})
 
     def _read_array(self, name: str, parts: range) -> Any:
         bounds = [np.append(0, ends[name]) for ends in self._ends]
         stretches = [(int(ends[parts.start]), int(ends[parts.stop])) for ends in bounds]
-        values = np.empty(sum(end - start for start, end in stretches), dtype=self._kinds[name])
+        values = np.empty(sum(end - start for start, end in stretches), dtype=ARRAY_TYPES[name])
         filled = before = 0
         with self._files[name].open("rb") as file:
             for (start, end), ends in zip(stretches, bounds, strict=True):

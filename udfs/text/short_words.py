@@ -1,7 +1,8 @@
-"""A cache of the ids of short words, read many words at a time, which is faster than Polars.
+"""A cache of the ids of short words: a hash table, whose slots keep the first word hashed to each.
 
-A word of up to twelve bytes is one sixteen-byte number, as in Arrow's string views: its length, its
-bytes and zeros. Two such words are equal if and only if these numbers are.
+Many words are looked up at a time, which is faster than Polars. A word of up to twelve bytes is one
+sixteen-byte number, as in Arrow's string views: its length, its bytes and zeros. Two such words
+are equal if and only if these numbers are.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def views_of(words: pl.Series) -> StringViews:
 
 
 class ShortWords:
-    """A hash table in which a slot has the id (plus one) of the first word that hashed there.
+    """The hash table; a slot has the id plus one of the first word that hashed there.
 
     A lookup compares the word with the one stored for that id. That one is stored first, and
     never changes, so some threads may add words while others look them up.

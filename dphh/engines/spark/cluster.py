@@ -49,7 +49,7 @@ _JAVA_OPTIONS = (
 _WORKER_FAULT_PATTERN = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
-#: The ids of Spark's applications whose workers were checked.
+#: The ids of the Spark applications whose workers were asked, and have this version of dphh.
 _checked_applications: set[str] = set()
 #: Settings of a session that dphh starts, so that it does not show or store how much data there is,
 #: or leave rows that others can read.

@@ -71,7 +71,7 @@ class Blanket:
 
     @property
     def other_chance(self) -> float:
-        """The probability that the report for one value is drawn from the other value's Q."""
+        """The probability `other`: that the report for one value is drawn from the other's Q."""
         return self.own_chance * math.exp(-self.epsilon)
 
 

@@ -107,7 +107,7 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
     host.open()
     codes = [chr(number + 1) for number in range(len(characters))]
     host.run("ldp_local_words", characters=list(characters), codes=codes)
-    # local_words (user_id, word, times)
+    # local_words (user_id, word, row_count), by how many of the user's rows hold the word
     if not pad and host.take("fewer_users", seats=seats).num_rows:
         raise CorpusError(
             f"users_per_level, passes, max_length: need {seats:,} users, since no user is asked "
@@ -115,7 +115,7 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
             "made-up users without data"
         )
     host.run("ldp_seats", seats=seats, purpose=SEATS)
-    # draws (user_id, name, draw); words_in_seats (seat, word, times)
+    # draws (user_id, name, draw); words_in_seats (seat, word, row_count)
     host.drop("local_words", "draws")
 
 

@@ -131,8 +131,8 @@ def price_ldp_trie(
     sent = LevelReports(users_per_level, contributions, delta)
     if sent.reports > MOST_REPORTS:
         raise UsageError(
-            f"users_per_level, contributions: found {sent.reports:,} reports a level; give fewer, "
-            f"for at most {MOST_REPORTS:,}"
+            f"users_per_level, contributions: found {sent.reports:,} reports a level, their "
+            f"product; lower one of them, so that the product is at most {MOST_REPORTS:,}"
         )
     prefixes_below = _most_prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + contributions for prefixes in prefixes_below]
@@ -217,7 +217,8 @@ def users_disclosure(price: Price) -> UsersDisclosure | None:
     if price["pad"]:
         return None
     instead = "give pad := true: where users are too few, made-up ones are added"
-    return UsersDisclosure("pad: without it a run refuses too few users", instead)
+    reason = "pad: without it, whether the run ends in an error depends on the number of users"
+    return UsersDisclosure(reason, instead)
 
 
 THEOREM = (
@@ -340,7 +341,7 @@ def _keep_probability(level: LocalLevel, holder_share: float) -> float:
 
     It must be in more reports than all but `keep` of the values that no user holds.
     """
-    # Imported here because loading scipy.stats takes half a second.
+    # Imported here, not above: loading scipy.stats takes half a second; most plans do not need it.
     from scipy.stats import binom
 
     p, q = level.mechanism.p, level.mechanism.q

@@ -1,1 +1,1 @@
-"""N-grams, rung by rung: DPNE as the paper has it; `forecast/` is the default ladder."""
+"""`ngrams`: DPNE as in the paper; in `forecast/` the default method; `ladder/` serves both."""

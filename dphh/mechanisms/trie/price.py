@@ -57,7 +57,7 @@ Accounting = Literal["path", "paper"]
 HELP = {
     "max_length": "Most tokens of a sequence, its end as one of them.",
     "unit": "For whole items: characters in a token.",
-    "choice": "A user's one sequence: drawn or most-frequent.",
+    "choice": "Which sequence votes: drawn at random, or most-frequent.",
     **CountsOptions.HELP,
     "max_items": "With --counts: items a user fully counts in. [10]",
     **BUDGET_HELP,

@@ -77,7 +77,7 @@ def least_theta_within(delta: float) -> int:
     return next(theta for theta in count(4) if theorem_delta(theta) <= delta)
 
 
-def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
+def largest_batch_by_theorem(users: int, theta: int, levels: int, epsilon: float) -> int:
     """The largest number of users in a level's batch within epsilon; 0 if there is none.
 
     The published Corollary 1: gamma = (e^(epsilon/L) - 1)/(theta e^(epsilon/L)) sqrt(n).
@@ -103,7 +103,7 @@ def choose_batch(users: int, epsilon: float, levels: int, delta: float) -> Batch
 
 def choose_batch_for_theta(users: int, epsilon: float, levels: int, theta: int) -> BatchParameters:
     """The largest batch within epsilon at this theta."""
-    batch = largest_batch(users, theta, levels, epsilon)
+    batch = largest_batch_by_theorem(users, theta, levels, epsilon)
     if batch * batch < users:
         # gamma >= 1 requires n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
@@ -139,7 +139,7 @@ def holders_needed(sampled: BatchParameters) -> int:
     P[votes >= theta]^L, where W holders have a hypergeometric number of votes. Shared prefixes and
     words shorter than L only help.
     """
-    # Imported here because loading scipy.stats takes half a second.
+    # Imported here, not above: loading scipy.stats takes half a second; most plans do not need it.
     from scipy.stats import hypergeom
 
     def found_often_enough(holders: int) -> bool:

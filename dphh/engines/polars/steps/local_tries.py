@@ -40,7 +40,7 @@ def ldp_local_words(host: PolarsHost, *, characters: Sequence[str], codes: Seque
             pl.col("codes").list.join("", ignore_nulls=False)
         ),
     )
-    counted = words.group_by("user_id", "word").agg(times=pl.len().cast(pl.Int64))
+    counted = words.group_by("user_id", "word").agg(row_count=pl.len().cast(pl.Int64))
     local_words = host.collect("ldp_local_words", counted)
     refuse_null_users(local_words["user_id"])
     return {"local_words": local_words}
@@ -68,7 +68,7 @@ def ldp_seats(host: PolarsHost, *, seats: int, purpose: str) -> Tables:
     )
     seated = in_order.filter(pl.col("seat") <= seats).drop_nulls("user_id")
     words = host.table("local_words").drop_nulls("word").join(seated.lazy(), on="user_id")
-    return {"words_in_seats": words.select("seat", "word", "times")}
+    return {"words_in_seats": words.select("seat", "word", "row_count")}
 
 
 @step
@@ -90,7 +90,7 @@ def ldp_choice(
     )
     names = _names_of_reports(host, held["seat"], held["value"])
     draws = host.randomness.random_words(held.height, f"{purpose}/sample", names)
-    rank = -pl.col("times") if sampling == "greedy" else pl.lit(0)
+    rank = -pl.col("row_count") if sampling == "greedy" else pl.lit(0)
     drawn = held.with_columns(rank=rank, draw=pl.Series(draws, dtype=pl.UInt64))
     in_order = drawn.sort("seat", "rank", "draw", "value")
     ranked = in_order.with_columns(report=pl.int_range(1, pl.len() + 1).over("seat"))
@@ -113,7 +113,7 @@ def _next_prefixes(
         words.with_columns(prefix=pl.col("word").str.slice(0, level), number=number)
         .join(host.table("prefixes"), on="prefix")
         .group_by("seat", value=pl.col("value") + pl.col("number"))
-        .agg(pl.col("times").sum())
+        .agg(pl.col("row_count").sum())
     )
 
 

@@ -107,7 +107,7 @@ def lifted(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose:
 @step
 def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
     """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
-    rho_k."""
+    `threshold` (rho_k)."""
     noised, lifted = host.table("noised"), host.table("lifted")
     # Of the keys drawn for absent grams, drop those that users hold; number the rest from 0.
     absent = (

@@ -119,7 +119,7 @@ def classes_of_listed_words(
             cumulative=np.cumsum(sizes),
         ),
         ends=np.arange(1, len(sizes) + 1),
-        public=PublicClasses.without_prior(len(public_counts)),
+        public=PublicClasses.unchanged(len(public_counts)),
         rule_for_unlisted=rule_for_unlisted,
     )
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import log2
 
 #: The share of the run's delta for level 1's thresholds; the Gaussian rounds have the rest. A half
-#: would serve words alone best, but all lengths need little noise and only level 1 has thresholds.
+#: would be best for words alone. But the Gaussian rounds' delta lowers the noise of all lengths,
+#: and only level 1 has thresholds.
 THRESHOLDS_DELTA_SHARE = 0.25
 #: Without a prior, level 1 has three rounds, by DP-SIPS. For each round: its part of an even share
 #: of mu^2, and its share of the thresholds' delta. Each has half the noise of the one before it.

@@ -132,9 +132,9 @@ class PublicClasses:
     places: Integers
 
     @classmethod
-    def without_prior(cls, grams_below: int) -> PublicClasses:
-        """No class is changed. `grams_below`: how many grams the level below released."""
-        nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams_below, dtype=np.int64)
+    def unchanged(cls, grams: int) -> PublicClasses:
+        """No pair's class is changed. `grams`: how many left, and how many right, grams exist."""
+        nothing, zeros = np.empty(0, dtype=np.int64), np.zeros(grams, dtype=np.int64)
         return cls(zeros, zeros, np.zeros(1, np.int64), nothing, nothing, nothing, nothing)
 
 
