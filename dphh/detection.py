@@ -36,11 +36,6 @@ class Profile:
     words_per_user: tuple[int, ...]
     texts_per_user: int = 1
 
-    def grams_held(self, words: int, length: int) -> int:
-        """How many n-grams of this length a user holds in all texts, if the user holds `words`
-        words."""
-        return max(1, words - self.texts_per_user * (length - 1))
-
 
 @dataclass(frozen=True)
 class Detection:
@@ -130,7 +125,7 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
     def miss_probability_bound(users: int) -> float:
         bound = 0.0
         for n in range(1, length + 1):
-            held = assumed.grams_held(words, n)
+            held = max(1, words - assumed.texts_per_user * (n - 1))
             pieces = length - n + 1
             if n == 1:
                 one = max(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dphh.corpora.tables import refuse_columns_missing_in_memory
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError, hiding_private_details
 from dphh.ledger import Ledger
@@ -18,9 +17,9 @@ from dphh.levels.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
-from dphh.registry import VERBS, Options, Verb
+from dphh.registry import VERBS, Verb
 from dphh.run import run as run_plan
-from dphh.wording.options import checked_call, python_value
+from dphh.wording.options import Options, checked_call, python_value
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Plan:
     """What would run, what it costs, and which items it can find."""
 
     price: Price
-    corpus: Corpus | None = field(default=None)
+    corpus: Corpus | None = None
 
     @property
     def verb(self) -> str:
@@ -195,8 +194,6 @@ def verb_function(
                 f"corpus: found a {type(corpus).__name__}; make it a corpus with "
                 "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
-        if corpus is not None and corpus.source is not None:
-            refuse_columns_missing_in_memory(corpus)
         asked = {name: python_value(value) for name, value in options.items()}
         given: Any = with_public_knowledge(asked, corpus, ledger, may_read_files=may_read_files)
         price = verb.price(*args, **given)

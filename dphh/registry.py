@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, getdoc, signature
-from typing import Any, Generic, ParamSpec
+from typing import Any, Generic
 
 import pyarrow as pa
 
@@ -33,8 +33,7 @@ from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
-
-Options = ParamSpec("Options")
+from dphh.wording.options import Options
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpora.files import refuse_duplicate_columns, refuse_missing_columns
+from dphh.corpora.files import refuse_duplicate_columns
 from dphh.corpora.quoted import identifier
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
@@ -22,8 +22,6 @@ from dphh.rows.user import USER_TYPE_MESSAGE
 #: How many rows of a text file or a query are in memory at a time. Few, because what an engine
 #: makes of texts takes several times their memory.
 ROWS_AT_A_TIME = 8_192
-#: The module and name of types of tables whose columns are known without a query.
-_IN_MEMORY_TABLE_TYPES = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 #: Finds the number of the line in DuckDB's errors about CSV and JSON lines.
 _LINE_NUMBER_PATTERN = re.compile(
     r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL
@@ -31,14 +29,6 @@ _LINE_NUMBER_PATTERN = re.compile(
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_ERROR = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
-
-
-def refuse_columns_missing_in_memory(corpus: Corpus) -> None:
-    """Refuse a column that a table with its rows in memory lacks, before a plan is made for it."""
-    source, kind = corpus.source, type(corpus.source)
-    if (kind.__module__.split(".")[0], kind.__name__) in _IN_MEMORY_TABLE_TYPES:
-        names = getattr(source, "column_names", None) or source.columns
-        refuse_missing_columns(corpus, [str(name) for name in names])
 
 
 def schema_of_table(corpus: Corpus) -> Any:

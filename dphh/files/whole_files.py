@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
+from uuid import uuid4
 
 from dphh.errors import UsageError
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write the file; a concurrent reader sees the old file or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
+    new_file = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(unfinished, new_file, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(mode & ~umask)
-        Path(name).replace(path)
+        unfinished.replace(path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def write_unless_other_file(option: str, path: Path, data: bytes, own_start: bytes = b"") -> None:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
-from dphh.errors import UsageError
+from dphh.errors import Result, UsageError
 
 Options = ParamSpec("Options")
-Result = TypeVar("Result")
 
 
 def checked_call(function: Callable[Options, Result]) -> Callable[Options, Result]:
