@@ -27,20 +27,18 @@ def typed_options(
 def typed_value(name: str, annotation: Any, text: str) -> Any:
     """An option's text as a value of the option's type."""
     kinds = types_of_option(annotation)
-    lists = [each for each in kinds if get_origin(each) is Sequence]
-    elements = [each for one in lists for each in get_args(one)]
-    number = next((each for each in (int, float) if each in (*kinds, *elements)), None)
-    if number is not None:
-        return _parsed_numbers(
-            name, number, text, takes_one=number in kinds, takes_several=bool(lists)
-        )
+    elements = [each for kind in kinds if get_origin(kind) is Sequence for each in get_args(kind)]
+    for number in (int, float):
+        takes_one, takes_several = number in kinds, number in elements
+        if takes_one or takes_several:
+            return _parsed_numbers(name, number, text, takes_one, takes_several)
     if bool in kinds:
         check_choice(name, text, ("true", "false"))
         return text == "true"
     if get_origin(kinds[0]) is Literal:
         check_choice(name, text, get_args(kinds[0]))
         return text
-    return _parsed_texts(name, text) if lists and text.startswith("[") else text
+    return _parsed_texts(name, text) if elements and text.startswith("[") else text
 
 
 def types_of_option(annotation: Any) -> list[Any]:
@@ -51,7 +49,7 @@ def types_of_option(annotation: Any) -> list[Any]:
 
 
 def _parsed_numbers(
-    name: str, number_type: type[Any], text: str, *, takes_one: bool, takes_several: bool
+    name: str, number_type: type[Any], text: str, takes_one: bool, takes_several: bool
 ) -> Any:
     """The number in the text; or a tuple, if the text has several numbers with commas between them
     or one in brackets."""

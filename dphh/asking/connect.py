@@ -248,15 +248,10 @@ class _AnswersForOwner:
 def _has_table_or_view(con: duckdb.DuckDBPyConnection, name: str) -> bool:
     query = """
         SELECT 1
-        FROM (
-            SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name
-            FROM duckdb_tables()
-            UNION ALL
-            SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
-        )
+        FROM information_schema.tables
         WHERE lower($1) IN (
-            lower(name), lower(in_schema || '.' || name),
-            lower(in_database || '.' || in_schema || '.' || name),
-            lower(in_database || '.' || name))
+            lower(table_name), lower(table_schema || '.' || table_name),
+            lower(table_catalog || '.' || table_schema || '.' || table_name),
+            lower(table_catalog || '.' || table_name))
     """
     return bool(con.cursor().execute(query, [name]).fetchall())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -64,14 +64,14 @@ json_option = grouped_option(
 
 def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
     """A decorator that adds the options of a corpus to a command that also has these options of a
-    verb."""
+    verb. The corpus's `keep` becomes `keep_tokens` if the verb has an option `keep` too."""
     return with_options(
         *(
             option(
                 CORPUS_OPTIONS[name],
                 help_line,
                 CORPUS,
-                _corpus_option_name(name, verb_options),
+                f"{name}_tokens" if name in verb_options else name,
                 required=False,
                 multiple=name == "user" or name in ROW_OPTIONS,
             )
@@ -80,13 +80,13 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
     )
 
 
-def corpus_options_given(
-    context: click.Context, verb_options: Collection[str] = ()
-) -> dict[str, Any]:
+def corpus_options_given(context: click.Context) -> dict[str, Any]:
     """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
     are joined into one, which is true where all are."""
-    names = {_corpus_option_name(name, verb_options): name for name in HELP}
-    said = {names[name]: value for name, value in options_given(context, list(names)).items()}
+    names = {
+        f"{name}_tokens" if f"{name}_tokens" in context.params else name: name for name in HELP
+    }
+    said = {names[name]: value for name, value in options_given(context, names).items()}
     conditions = [
         combined_condition(**{name: each})
         for name in ("where", "since", "until")
@@ -95,19 +95,13 @@ def corpus_options_given(
     return said if not conditions else {**said, "where": joined_by_and(*conditions)}
 
 
-def options_given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
+def options_given(context: click.Context, names: Iterable[str]) -> dict[str, Any]:
     """The options that the caller gave, including those given with their default value."""
     return {
         name: context.params[name]
         for name in names
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
-
-
-def _corpus_option_name(name: str, verb_options: Collection[str]) -> str:
-    """The name that a command gives an option of the corpus. `keep` becomes `keep_tokens` if the
-    verb has an option `keep` too."""
-    return f"{name}_tokens" if name in verb_options else name
 
 
 def corpus_of_command(

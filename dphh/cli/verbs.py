@@ -63,10 +63,8 @@ def _verb_command(verb: Verb[...]) -> click.Command:
     @click.pass_context
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
-        read = corpus_of_command(
-            corpus, book, corpus_options_given(context, verb.options), options["files"]
-        )
-        plan = verb_function(verb, book)(read, **options_given(context, list(verb.options)))
+        read = corpus_of_command(corpus, book, corpus_options_given(context), options["files"])
+        plan = verb_function(verb, book)(read, **options_given(context, verb.options))
         _show_or_run(plan, book, options)
 
     said = f"{verb.summary}\n\nCORPUS is a Parquet path, a glob, a folder, or a name in the ledger."
