@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-#: All columns of releases and their types; `COLUMN_MEANINGS` says what they mean.
+#: All columns of releases and their types.
 COLUMN_TYPES: dict[str, pa.DataType] = {
     "level": pa.int32(),
     "item": pa.string(),
@@ -26,6 +26,25 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
     "users": pa.int64(),
     "low": pa.int64(),
     "high": pa.int64(),
+}
+#: What the columns mean, stored with a release's table for readers without the documentation.
+#: `tokens` and `item` need no explanation.
+COLUMN_MEANINGS = {
+    "level": "how many tokens an item has; items of one level compare",
+    "score": (
+        "a noised weight that orders the items of one level; no number of people, no share of "
+        "them, and nothing between levels"
+    ),
+    "error": "one standard error of the score, an estimate of how many reports were for the item",
+    "ended": "whether a sequence ends here, or is a prefix that goes on",
+    "group": "the declared group that a count is within; all others are other",
+    "users": (
+        "about how many users hold the item, never below 0, and at least about so many where some "
+        "hold more items than count in full; of a beginning, a sequence that begins so; NULL where "
+        "that was not counted"
+    ),
+    "low": "with high, the interval that holds the true number of users",
+    "high": "with low, the interval that holds the true number of users, bounding included",
 }
 COMMON_COLUMNS = ("level", "item", "tokens")
 #: What the column `group` says of all users who are in no declared group.
@@ -41,8 +60,19 @@ SORT_ORDER = (
 
 
 def schema_of(*more: str) -> pa.Schema:
-    """The schema of a release that has these columns besides `COMMON_COLUMNS`."""
-    return pa.schema([(name, COLUMN_TYPES[name]) for name in (*COMMON_COLUMNS, *more)])
+    """The schema of a release that has these columns besides `COMMON_COLUMNS`, with meanings."""
+    described = {name: {"description": text} for name, text in COLUMN_MEANINGS.items()}
+    return pa.schema(
+        [
+            pa.field(name, COLUMN_TYPES[name], metadata=described.get(name))
+            for name in (*COMMON_COLUMNS, *more)
+        ]
+    )
+
+
+def as_release_table(table: Any) -> Any:
+    """The table of a release, with the types of its columns and with their meanings."""
+    return table.cast(schema_of(*table.schema.names[len(COMMON_COLUMNS) :]))
 
 
 #: For releases of `items` and `ngrams` without counts, and with counts.
@@ -65,42 +95,6 @@ def type_name(arrow_type: pa.DataType) -> str:
     is_dictionary = pa.types.is_dictionary(arrow_type)
     value_type = arrow_type.value_type if is_dictionary else arrow_type
     return "text" if value_type in TEXT_TYPES else str(value_type)
-
-
-#: What the columns mean, stored with a release's table for readers without the documentation.
-COLUMN_MEANINGS = {
-    "level": "how many tokens an item has; items of one level compare",
-    "score": (
-        "a noised weight that orders the items of one level; no number of people, no share of "
-        "them, and nothing between levels"
-    ),
-    "error": "one standard error of the score, an estimate of how many reports were for the item",
-    "ended": "whether a sequence ends here, or is a prefix that goes on",
-    "group": "the declared group that a count is within; all others are other",
-    "users": (
-        "about how many users hold the item, never below 0, and at least about so many where some "
-        "hold more items than count in full; of a beginning, a sequence that begins so; NULL where "
-        "that was not counted"
-    ),
-    "low": "with high, the interval that holds the true number of users",
-    "high": "with low, the interval that holds the true number of users, bounding included",
-}
-
-
-def meanings_of_columns(names: Iterable[str]) -> dict[str, str]:
-    """What these columns mean, by their names. `tokens` and `item` need no explanation."""
-    return {name: COLUMN_MEANINGS[name] for name in names if name in COLUMN_MEANINGS}
-
-
-def with_meanings(table: Any) -> Any:
-    """The same table, with the meanings of its columns in its schema."""
-    fields = [
-        field.with_metadata({"description": COLUMN_MEANINGS[field.name]})
-        if field.name in COLUMN_MEANINGS
-        else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
 
 
 def interleaved_by_level(levels: NDArray[np.int32]) -> NDArray[np.int64]:

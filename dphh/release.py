@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import (
-    COMMON_COLUMNS,
-    DIGEST_FIELD,
-    digest_of,
-    schema_of,
-    stored_table,
-    with_meanings,
-)
+from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, stored_table
 from dphh.errors import UsageError
 from dphh.files.paths import local_path_to_write
 from dphh.files.whole_files import write_unless_other_file, write_whole
@@ -248,8 +241,7 @@ class Release:
         try:
             table = stored_table(data)
             run_id = _run_id_of(table.schema)
-            schema = schema_of(*table.schema.names[len(COMMON_COLUMNS) :])
-            table = with_meanings(table.replace_schema_metadata(None).cast(schema))
+            table = as_release_table(table.replace_schema_metadata(None))
         except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import DIGEST_FIELD, digest_of, meanings_of_columns, with_meanings
+from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
 from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
@@ -278,17 +278,18 @@ def release_of(
         manifest["prior"] = price.prior.to_json()
     if counting is not None:
         manifest["counting"] = counting
-    manifest["columns"] = meanings_of_columns(table.schema.names)
-    table = with_meanings(table)
+    manifest["columns"] = {
+        name: meaning for name, meaning in COLUMN_MEANINGS.items() if name in table.column_names
+    }
+    table = as_release_table(table)
     return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
 
 
 def settle(book: Ledger, release: Release, booked: Booked) -> Release:
     """Store the release in the ledger and return it, or the one that another process stored
     first."""
-    parquet = release.parquet()
     try:
-        stored = book.settle(booked, release.manifest, parquet)
+        stored = book.settle(booked, release.manifest, release.parquet())
     except UnknownRunError:
         raise  # the ledger was replaced: it does not record what this run has spent
     except LedgerError as problem:
@@ -297,7 +298,5 @@ def settle(book: Ledger, release: Release, booked: Booked) -> Release:
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",
         )
-        return release
-    if stored.parquet is parquet:
         return release
     return Release.from_parquet(stored.parquet, stored.manifest)

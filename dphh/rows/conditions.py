@@ -151,17 +151,12 @@ def _forbidden_part(node: dict[str, Any]) -> str | None:
         names = node["column_names"]
         return None if len(names) == 1 else f"the name {'.'.join(names)}"
     if kind == "FUNCTION":
-        name, plain = str(node["function_name"]), not (node.get("schema") or node.get("catalog"))
-        more = ("filter", "distinct", "export_state")
+        name = str(node["function_name"])
+        more = ("schema", "catalog", "filter", "distinct", "export_state")
         ordered = (node.get("order_bys") or {}).get("orders")
-        if (
-            name.lower() in _ALLOWED_FUNCTIONS.split()
-            and plain
-            and not ordered
-            and not any(map(node.get, more))
-        ):
-            return None
-        return f"the function {name!r}"
+        is_plain = not ordered and not any(map(node.get, more))
+        is_allowed = is_plain and name.lower() in _ALLOWED_FUNCTIONS.split()
+        return None if is_allowed else f"the function {name!r}"
     if kind == "OPERATOR" and node["type"] not in _ALLOWED_OPERATORS:
         return str(node["type"])
     return None if kind in _ALLOWED_EXPRESSIONS else {"SUBQUERY": "a subquery"}.get(kind, kind)
