@@ -35,17 +35,16 @@ def answer_without_plan(
     macro: Macro,
     arguments: Mapping[str, str],
     ledger: Ledger,
-    accounts: Sequence[Account],
     *,
     with_corpus_options: bool,
 ) -> pa.Table:
-    """The answer of a macro that neither prices nor runs a plan. `accounts` are the owner's, or an
-    analyst's shares of them. `with_corpus_options`: as in `macros`."""
+    """The answer of a macro that neither prices nor runs a plan. `with_corpus_options`: as in
+    `macros`."""
     match macro.name:
         case "ledger":
-            return _ledger_table(accounts)
+            return _ledger_table(ledger.accounts())
         case "corpora":
-            return _corpora_table(accounts)
+            return _corpora_table(ledger.accounts())
         case "releases":
             return _releases_table(ledger.runs())
         case "release":

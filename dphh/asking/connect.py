@@ -165,10 +165,7 @@ class _AnswersForOwner:
             assert plan.corpus is not None
             check_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
-        accounts = self._ledger.accounts()
-        return answers.answer_without_plan(
-            macro, arguments, self._ledger, accounts, with_corpus_options=True
-        )
+        return answers.answer_without_plan(macro, arguments, self._ledger, with_corpus_options=True)
 
     def _release(self, macro: Macro, arguments: Arguments, statement_id: str) -> Release:
         run_id = arguments.get("run_id")

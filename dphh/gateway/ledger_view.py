@@ -7,8 +7,7 @@ here is that of its `analyst`, or the owner's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -16,7 +15,6 @@ from dphh.asking.answers import answer_without_plan
 from dphh.asking.macros import Macro
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
-from dphh.plan import Plan
 from dphh.report.plan_lines import Section, share_of_cap_line
 from dphh.wording.options import check_known
 
@@ -26,21 +24,16 @@ class Answer:
     """The answer to a request: a Parquet file, or a refusal; and a line for the owner's log
     alone."""
 
-    parquet: bytes = field(default=b"", repr=False)
+    parquet: bytes = b""
     refused: str | None = None
     status: int = 200
     log: str | None = None
 
 
-def accounts_of(book: Ledger) -> Sequence[Account]:
-    """The shares of the ledger's analyst; for the owner, all accounts."""
-    return book.accounts() if book.analyst is None else book.shares(book.analyst)
-
-
 def account_named(book: Ledger, name: str) -> Account:
     """The analyst's share of this account; for the owner, the account. An account of which the
     analyst has no share, and a name without an account, are refused in the same words."""
-    for account in accounts_of(book):
+    for account in book.accounts():
         if account.name == name:
             return account
     raise UsageError(
@@ -53,9 +46,7 @@ def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) ->
     """The answer of a macro that neither prices nor runs a plan."""
     check_known(arguments, macro.parameters, f"dphh_{macro.name}")
     try:
-        return answer_without_plan(
-            macro, arguments, book, accounts_of(book), with_corpus_options=False
-        )
+        return answer_without_plan(macro, arguments, book, with_corpus_options=False)
     except UnknownRunError:
         raise UsageError(
             f"run_id: found no release {arguments['run_id'][:100]!r} of yours; FROM "
@@ -63,11 +54,10 @@ def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) ->
         ) from None
 
 
-def ledger_section(book: Ledger, plan: Plan, account: Account) -> Section:
+def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
     """The part of a plan about the ledger: how much of the cap of `account` the run takes, and what
     is spent and left of it. `account`: an analyst's share, or the owner's account."""
-    assert plan.corpus is not None
-    outlook = book.outlook(Request.of(plan.price, plan.corpus))
+    outlook = book.outlook(request)
     lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
     if (takes := share_of_cap_line(outlook, "your budget")) is not None:
         lines.append(("this run", takes))

@@ -68,12 +68,21 @@ class Worker:
         )
 
     def _send_and_wait(self, order: Order, seconds: float | None) -> Answer | None:
+        if self._closed:
+            return None
         try:
-            pipe = self._pipe_to_process()
-            pipe.send(order)
-            if not pipe.poll(seconds):
+            if self._pipe is None or not self._process.is_alive():
+                context = multiprocessing.get_context("spawn")
+                self._pipe, theirs = context.Pipe()
+                self._process = context.Process(
+                    target=_answer_orders, args=(theirs, self._run_options), daemon=True
+                )
+                self._process.start()
+                theirs.close()
+            self._pipe.send(order)
+            if not self._pipe.poll(seconds):
                 raise EOFError
-            answer: Answer = pipe.recv()
+            answer: Answer = self._pipe.recv()
             return answer
         except (EOFError, OSError):
             self._end(0.0)
@@ -83,20 +92,6 @@ class Worker:
         """Interrupt the run, so that it cleans up, and end the process."""
         self._closed = True
         self._end(_CLEANUP_SECONDS)
-
-    def _pipe_to_process(self) -> Connection:
-        """The pipe to the process, which is started if it does not run."""
-        if self._closed:
-            raise OSError
-        if self._pipe is None or not self._process.is_alive():
-            context = multiprocessing.get_context("spawn")
-            self._pipe, theirs = context.Pipe()
-            self._process = context.Process(
-                target=_answer_orders, args=(theirs, self._run_options), daemon=True
-            )
-            self._process.start()
-            theirs.close()
-        return self._pipe
 
     def _end(self, grace_seconds: float) -> None:
         if (process := self._process) is not None:
@@ -134,15 +129,16 @@ def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) 
     try:
         account = account_named(book, order.corpus)
         plan = _plan(order, book, account)
+        assert plan.corpus is not None
+        request = Request.of(plan.price, plan.corpus)
         if runs := run_options is not None:
-            assert plan.corpus is not None
-            last = book.last_like(Request.of(plan.price, plan.corpus))
+            last = book.last_like(request)
             # Whether data in a store have changed cannot be seen: the analyst gets the earlier run
             # of the same request, and does not pay twice by accident.
             run_id = None if last is None or last.files else last.run_id
             table = plan.run(ledger=book, run_id=run_id, **(run_options or {})).table
         else:
-            of_ledger = ledger_section(book, plan, account)
+            of_ledger = ledger_section(book, request, account)
             table = plan_table([*sections_without_ledger(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:

@@ -38,11 +38,12 @@ SECONDS_PER_DAY = 24 * 60 * 60
 class Accounts:
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
         # The path is resolved once: it must not name another ledger when the process changes its
         # working folder, and SQLite names the journal after the real file.
         named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
+        self.analyst = analyst
 
     def __repr__(self) -> str:
         """The ledger's path, and what every account has spent and left."""
@@ -107,7 +108,14 @@ class Accounts:
                     f"The account {account!r} exists. Choose another name, change its cap with "
                     "`dphh ledger cap`, or say that it is for this corpus from now on: replace=True"
                 )
-            _charge_earlier_runs(con, account_named(con, account))
+            # A new account, or one whose corpus is replaced, pays for earlier runs on its files.
+            for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
+                if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
+                    con.execute(
+                        "INSERT OR IGNORE INTO charges SELECT sequence, id FROM runs, accounts "
+                        "WHERE runs.source = ? AND name = ?",
+                        (source, account),
+                    )
             return account_named(con, account)
 
     @checked_call
@@ -157,6 +165,9 @@ class Accounts:
             return account_names(con)
 
     def accounts(self) -> list[Account]:
+        """All accounts; for an analyst's ledger, that analyst's shares of them."""
+        if self.analyst is not None:
+            return self.shares(self.analyst)
         with reading(self.path) as con:
             return accounts_in(con)
 
@@ -187,7 +198,7 @@ class Accounts:
                 WHERE :account IS NULL OR account = :account ORDER BY id
             """
             found = con.execute(query, {"account": account})
-            return [Change(day_of(day), *rest) for day, *rest in found]
+            return [Change(datetime.fromtimestamp(day, UTC), *rest) for day, *rest in found]
 
     @checked_call
     def set_share(self, account: str, analyst: str, epsilon: float, delta: float) -> None:
@@ -325,24 +336,10 @@ def record_change(
     )
 
 
-def _charge_earlier_runs(con: sqlite3.Connection, account: Account) -> None:
-    """Charge a new account, or one whose corpus is replaced, for the earlier runs on its files."""
-    for (text,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
-        if holds(account.corpus, places_of(corpus_from_json(json.loads(text)))):
-            con.execute(
-                "INSERT OR IGNORE INTO charges SELECT sequence, ? FROM runs WHERE source = ?",
-                (account.id, text),
-            )
-
-
 def start_of_today() -> float:
     """The time at which the present day began. Hours and seconds are not recorded: a run's duration
     discloses how much data it read, and thus a user with very many rows."""
     return time.time() // SECONDS_PER_DAY * SECONDS_PER_DAY
-
-
-def day_of(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def login_name() -> str:

@@ -11,23 +11,25 @@ The ledger holds parameters, prices and releases: nothing that may not leave the
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.paths import local_path_to_write
+from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.accounts import (
     Accounts,
     account_named,
     account_names,
     accounts_in,
-    day_of,
     login_name,
     share_of,
     start_of_today,
@@ -43,13 +45,13 @@ from dphh.ledger.entries import (
     Setting,
     StoredRelease,
     canonical_json,
-    export_table,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.rows.user import unit_and_columns, user_option
+from dphh.wording.cells import safe_cell
 
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
@@ -67,8 +69,7 @@ class Ledger(Accounts):
     """
 
     def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
-        super().__init__(path)
-        self.analyst = analyst
+        super().__init__(path, analyst)
         #: The ids of the runs that this object booked or continued.
         self.booked_here: set[str] = set()
 
@@ -217,11 +218,24 @@ class Ledger(Accounts):
         return [each for each in found if account is None or account in each.accounts]
 
     def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or what owners changed (`history`), to a new `.parquet` or `.csv`."""
-        columns, listed = (
-            (CHANGE_COLUMNS, self.history()) if history else (RUN_COLUMNS, self.runs())
-        )
-        export_table(columns, listed, local_path_to_write("export", path))
+        """Write every run, or what owners changed (`history`), to a new `.parquet` or `.csv`, whole
+        or not at all."""
+        import polars as pl
+
+        target, written = local_path_to_write("export", path), io.BytesIO()
+        if target.suffix not in (".parquet", ".csv"):
+            raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+        listed = self.history() if history else self.runs()
+        columns = CHANGE_COLUMNS if history else RUN_COLUMNS
+        numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
+        schema = {column: numbers.get(column, pl.String) for column in columns}
+        table = pl.from_dicts([each.to_json() for each in listed], schema)
+        if target.suffix == ".parquet":
+            table.write_parquet(written)
+        else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
+            safe = pl.col(pl.String).map_elements(safe_cell, pl.String)
+            table.with_columns(safe).write_csv(written)
+        write_unless_other_file("export", target, written.getvalue())
 
     def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
@@ -340,8 +354,8 @@ class Ledger(Accounts):
             corpus=corpus_from_json(json.loads(run["source"])),
             parameters=json.loads(run["parameters"]),
             events=events_from_json(json.loads(run["events"])),
-            when=day_of(run["recorded"]),
-            changed=day_of(run["changed"]),
+            when=datetime.fromtimestamp(run["recorded"], UTC),
+            changed=datetime.fromtimestamp(run["changed"], UTC),
             files=run["files"] or "",
         )
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dphh.corpus import Corpus, as_recorded
 from dphh.errors import UsageError
-from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
 from dphh.rows.user import user_option
-from dphh.wording.cells import safe_cell
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues, by name, such as "engine" and "files".
@@ -155,28 +150,9 @@ def check_name(option: str, name: object, longest: int) -> None:
         raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
 
 
+#: The columns of exported runs, and of exported changes.
 RUN_COLUMNS = (
     "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
     "state", "booked", "changed", "who", "analyst",
 )  # fmt: skip
 CHANGE_COLUMNS = ("when", "who", "what", "account", "analyst", "was", "now")
-
-
-def export_table(
-    columns: Sequence[str], listed: Sequence[Entry] | Sequence[Change], target: Path
-) -> None:
-    """Write these entries to a new file of flat columns, Parquet or CSV, whole or not at all."""
-    import polars as pl
-
-    if target.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
-    numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
-    schema = {column: numbers.get(column, pl.String) for column in columns}
-    table = pl.from_dicts([each.to_json() for each in listed], schema)
-    written = io.BytesIO()
-    if target.suffix == ".csv":
-        # Callers choose run ids, and a spreadsheet must not compute one as a formula.
-        table.with_columns(pl.col(pl.String).map_elements(safe_cell, pl.String)).write_csv(written)
-    else:
-        table.write_parquet(written)
-    write_unless_other_file("export", target, written.getvalue())
