@@ -60,12 +60,10 @@ class GroupedCommand(click.Command):
     """A command whose help shows its options by their groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        in_order = (CORPUS, SEARCH, BUDGET, WHERE, SHOW)
-        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in in_order}
-        for option in self.get_params(ctx):
-            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
-                groups[getattr(option, "group", SHOW)].append(record)
-        for group, records in groups.items():
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for group in (CORPUS, SEARCH, BUDGET, WHERE, SHOW):
+            of_group = [each for each in options if getattr(each, "group", SHOW) == group]
+            records = [record for each in of_group if (record := each.get_help_record(ctx))]
             if records:
                 with formatter.section(group):
                     # Names have at most 24 characters of a line, descriptions the rest.

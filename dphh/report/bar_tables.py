@@ -56,19 +56,13 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Row:
-    item: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True)
 class Table:
-    """A table to show. It has `count` rows, of which `rows` are the first."""
+    """A table to show. It has `count` rows, of which `rows` are the first: items with bars."""
 
     title: str
     #: The groups whose users a row's bars show; empty if its one bar shows all users.
     groups: tuple[str, ...]
-    rows: Sequence[Row]
+    rows: Sequence[tuple[str, tuple[Bar, ...]]]
     count: int
     #: The value at which a bar would fill its column.
     scale: float
@@ -109,7 +103,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
             Table(
                 _title_of_table(release.manifest, length, longer_too=people and length > 1),
                 groups,
-                [Row(item, _in_order_of_groups(groups or (None,), bars)) for item, bars in rows],
+                [(item, _in_order_of_groups(groups or (None,), bars)) for item, bars in rows],
                 len(those),
                 scale or 1.0,
             )
@@ -119,7 +113,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
     """A sentence that says what the numbers in these tables are; empty if there are none."""
-    bars = [bar for table in tables for row in table.rows for bar in row.bars]
+    bars = [bar for table in tables for _, bars_of_item in table.rows for bar in bars_of_item]
     if any(bar.low is not None for bar in bars):
         return meaning_of_counts(release.manifest)
     return meaning_of_scores(release.manifest) if any(bar.text for bar in bars) else ""

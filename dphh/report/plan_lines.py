@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -52,13 +51,14 @@ def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section
 
 def promise_lines(privacy: Privacy) -> Lines:
     """What is promised, to whom, and on which condition."""
-    lines = [("promise", promise(privacy))]
+    published = promise(privacy.published_epsilon, privacy.delta)
+    lines = [("promise", published)]
     if privacy.central_epsilon is not None:
-        whole = replace(privacy, central_epsilon=None, epsilon=privacy.booked_epsilon)
+        booked = promise(privacy.booked_epsilon, privacy.delta)
         lines = [
             ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
-            ("the release", f"{promise(privacy)}, for one item"),
-            ("", f"{promise(whole)}, for all of a user's items: what the ledger books"),
+            ("the release", f"{published}, for one item"),
+            ("", f"{booked}, for all of a user's items: what the ledger books"),
         ]
     lines += [("warning", said) for said in privacy.warnings]
     provided = [] if privacy.provided is None else [("provided", privacy.provided)]
@@ -74,9 +74,9 @@ def proof_lines(privacy: Privacy) -> Lines:
     ]
     if privacy.shuffled_epsilon is not None:
         # The promise is for those who see sums of reports, this line for those who see each report.
-        one = replace(privacy, central_epsilon=privacy.shuffled_epsilon)
-        user = replace(privacy, central_epsilon=privacy.shuffled_user_epsilon)
-        said = f"{promise(one)} for one item, {promise(user)} for all of a user's"
+        one = promise(privacy.shuffled_epsilon, privacy.delta)
+        user = promise(privacy.shuffled_user_epsilon, privacy.delta)
+        said = f"{one} for one item, {user} for all of a user's"
         lines.append(("mixed messages", f"to those who see reports without senders: {said}"))
     unsaid = [each for each in privacy.caveats if (privacy.provided or "\n") not in each]
     return [*lines, *(("note", caveat) for caveat in unsaid)]

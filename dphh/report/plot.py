@@ -39,9 +39,9 @@ def _chart(table: Table) -> Any:
 
     rows = pl.DataFrame(
         [
-            (visible_text(row.item), visible_text(group), bar.value, bar.low, bar.high)
-            for row in table.rows
-            for bar, group in zip(row.bars, table.groups or ("all",), strict=True)
+            (visible_text(item), visible_text(group), bar.value, bar.low, bar.high)
+            for item, bars in table.rows
+            for bar, group in zip(bars, table.groups or ("all",), strict=True)
         ],
         {"item": pl.String, "group": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
         orient="row",

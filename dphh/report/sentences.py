@@ -31,12 +31,12 @@ class Released(Protocol):
     def dumps(self) -> str: ...
 
 
-def promise(privacy: Privacy) -> str:
-    return f"({privacy.published_epsilon:.4g}, {privacy.delta:g})-differential privacy"
+def promise(epsilon: float | None, delta: float) -> str:
+    return f"({epsilon:.4g}, {delta:g})-differential privacy"
 
 
 def promise_with_unit(privacy: Privacy) -> str:
-    return f"{promise(privacy)} for {privacy.unit}"
+    return f"{promise(privacy.published_epsilon, privacy.delta)} for {privacy.unit}"
 
 
 def promise_in_words(privacy: Privacy) -> str:

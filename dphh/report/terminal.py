@@ -44,9 +44,11 @@ def release_text(release: Released) -> str:
         meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
     several = sum(max(1, len(table.groups)) for table in tables)
-    names = [one_line(row.item, _most_name_width()) for table in tables for row in table.rows]
+    # The most columns that an item's name may take, and the most that one takes.
+    most = min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
+    widths = [width_of(one_line(item, most)) for table in tables for item, _ in table.rows]
     for table in tables:
-        lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(map(width_of, names)))
+        lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
     return "\n".join(lines)
 
 
@@ -54,9 +56,9 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     """A line for each item or, if items were counted within groups, for each group of each item."""
     first = table.rows[:most_rows]
     lines = [f"  {table.title}"]
-    for row in first:
-        name = one_line(row.item, _most_name_width())
-        for bar, group in zip(row.bars, table.groups or ("",), strict=True):
+    for item, bars in first:
+        name = one_line(item, name_width)
+        for bar, group in zip(bars, table.groups or ("",), strict=True):
             numbers = f"{bar.text:>{NUMBER_WIDTH}}  {bar.interval:<{NUMBER_WIDTH}}"
             said = f"{numbers}  {one_line(group, NUMBER_WIDTH)}"
             lines.append(f"    {padded(name, name_width)}  {said}".rstrip())
@@ -64,8 +66,3 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     if table.count > len(first):
         lines.append(f"    ... and {table.count - len(first):,} more")
     return lines
-
-
-def _most_name_width() -> int:
-    """The most columns of the terminal that an item's name may take."""
-    return min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
