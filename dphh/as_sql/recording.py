@@ -91,8 +91,6 @@ class RecordingHost(Host):
         keys = [f"{number:09}" for number in range(self._words - self.rows, self._words)]
         return {"key": keys, "noisy": [threshold * self.weight_in_thresholds] * self.rows}
 
-    released_of_round = released_words
-
     def released_grams(self, threshold: int) -> dict[str, Any]:
         keys = self._valid.keys(np.arange(len(self._valid)))
         # Only grams that begin or end with gram 0, so that some valid grams are not released.

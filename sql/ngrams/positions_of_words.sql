@@ -16,20 +16,14 @@ released AS (
     FROM users
 ),
 
-released_and_ends AS (
-    SELECT
-        user_hashes,
-        lengths,
-        grams,
-        CASE WHEN $single_side THEN grams END AS ends
-    FROM released
-),
-
 -- W_i <- G_k(w_i), the k-grams of a user's texts, of which V_k has those whose two words were
 -- released. dphh_pairs gives the keys, and drops the positions that can be part of no valid gram.
 candidates AS (
-    SELECT user_hashes, dphh_pairs(lengths, grams, ends, 1) AS pairs, ends
-    FROM released_and_ends
+    SELECT
+        user_hashes,
+        dphh_pairs(lengths, grams, CASE WHEN $single_side THEN grams END, 1) AS pairs,
+        CASE WHEN $single_side THEN grams END AS ends
+    FROM released
 )
 
 SELECT candidates.user_hashes, candidates.pairs.lengths, candidates.pairs.keys, candidates.ends

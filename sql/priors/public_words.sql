@@ -3,14 +3,9 @@
 CREATE OR REPLACE TEMP TABLE word_counts AS
 WITH
 
-texts AS (
-    SELECT not_empty(tokens_of(content)) AS tokens
-    FROM rows_of_corpus
-),
-
 words AS (
-    SELECT unnest(tokens) AS word
-    FROM texts
+    SELECT unnest(not_empty(tokens_of(content))) AS word
+    FROM rows_of_corpus
 )
 
 SELECT word, count(*) AS occurs

@@ -1,8 +1,9 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
 -- In: users (user_hashes, lengths, ids, words), each row with lists of many whole users; $released,
--- the words that earlier rounds released, NULL if there were none. Out: noised (key, noisy), drawn
--- once, because the noise is stored in a table before anything reads it.
+-- the words that earlier rounds released, NULL if there were none. Out: noised (key, has_weight,
+-- noisy), drawn once, because the noise is stored in a table before anything reads it. Every word
+-- in it has weight.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
 -- and all of Algorithm 5 but the threshold, which is in released_words.sql. w_i, the texts of a
 -- user, are in `users`.
@@ -40,5 +41,6 @@ histogram AS (
 -- (released_words.sql).
 SELECT
     key,
+    weight > 0 AS has_weight,
     weight + dphh_noise(CASE WHEN $is_test THEN dphh_spelled(key) END, $sigma, $purpose) AS noisy
 FROM histogram;

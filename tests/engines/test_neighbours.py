@@ -280,21 +280,20 @@ class Shown:
             self._host.put("sums_so_far", rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
-        if step not in ("released_words", "released_of_round"):
+        if step != "released_words":
             return self._host.take(step, **parameters)
-        self.looked.append(noised(self._host, step == "released_of_round"))
+        self.looked.append(noised(self._host))
         released = pa.array(next(self._released), pa.string())
         return pa.table({"key": released, "noisy": pa.array([0] * len(released), "int64")})
 
 
-def noised(host: Any, of_round: bool) -> list[tuple[str, bool, int]]:
+def noised(host: Any) -> list[tuple[str, bool, int]]:
     """(word, whether it was given something, noised weight) of all that somebody holds."""
-    rows = rows_of(host, "noised", "key", "noisy", *(["has_weight"] if of_round else []))
+    rows = rows_of(host, "noised", "key", "has_weight", "noisy")
     keys = [row[0] for row in rows]
     if host.name != "spark":
         keys = host.words.spellings(pa.array(keys, pa.int32())).to_pylist()
-    given = [row[2] if of_round else True for row in rows]
-    return [(key, some, row[1]) for key, some, row in zip(keys, given, rows, strict=True)]
+    return [(key, *row[1:]) for key, row in zip(keys, rows, strict=True)]
 
 
 @pytest.mark.parametrize("of_ngrams", [False, True])

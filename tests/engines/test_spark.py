@@ -159,7 +159,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         host.bring("w", "weights_of_round", "users", total_precision=1, deviation=1, threshold=1)
         bounding = bounding_parameters(host, bare_level(1), "noise")
         host.run("words_of_round", released=Lookup(None), **bounding)
-        assert host.take("released_of_round", threshold=-(10**9)).num_rows == 1
+        assert host.take("released_words", threshold=-(10**9)).num_rows == 1
 
 
 # What is left behind

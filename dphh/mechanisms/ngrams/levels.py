@@ -48,11 +48,10 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
     noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
     yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
-    ladder: Ladder | None = None
+    ladder = first_ladder(vocabulary, price["pruning"])
     positions = PositionsTable(host)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
-        ladder = ladder or first_ladder(vocabulary, planned.pruning)
         valid = ladder.valid_grams()
         threshold = spurious_threshold(planned, len(ladder.top), len(valid))
         level = replace(planned, valid=len(valid), threshold_grid=threshold)

@@ -93,7 +93,7 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
         released=_lookup_of_released(released),
         **bounding_parameters(host, level, purpose),
     )
-    # noised (key, noisy)
+    # noised (key, has_weight, noisy)
     passed = host.take("released_words", threshold=level.threshold_grid)
     # (key, noisy), those that reach the threshold
     host.drop("noised")
@@ -132,7 +132,7 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
         within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_lookup_of_released(released), **weights, **within)
         # noised (key, has_weight, noisy); has_weight: whether some user put weight on the key
-        passed = host.take("released_of_round", threshold=level.threshold_grid)
+        passed = host.take("released_words", threshold=level.threshold_grid)
         # (key, noisy), those with weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")

@@ -32,13 +32,15 @@ def words_level(
     sums = histogram(
         host, users, "contributions_of_words", *USERS_COLUMNS, max_items, grid_bits, salt
     )
-    return {"noised": _noised_words(host, host.collect("words_level", sums), sigma, purpose)}
+    return {"noised": _noised_words(host, "words_level", sums, sigma, purpose)}
 
 
 @step
 def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    """(key, noisy) of the words whose noised weight reaches the threshold; a key is a spelling."""
-    return _spelled_rows(host, host.tables["noised"].filter(pl.col("noisy") >= threshold))
+    """(key, noisy) of the words with weight whose noised weight reaches the threshold; a key is a
+    spelling, in place of a word id."""
+    released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
+    return released.select(host.spelled(released["key"]).alias("key"), "noisy")
 
 
 @step
@@ -59,14 +61,7 @@ def words_of_round(
     sums = histogram(
         host, users, "contributions_by_w", *USERS_COLUMNS, max_items, grid_bits, salt, w
     )
-    held = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
-    return {"noised": _noised_words(host, held, sigma, purpose)}
-
-
-@step
-def released_of_round(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
-    return _spelled_rows(host, released)
+    return {"noised": _noised_words(host, "words_of_round", sums, sigma, purpose)}
 
 
 @step
@@ -133,12 +128,10 @@ def _without_released_words(host: PolarsHost, released: Any) -> pl.LazyFrame:
     return host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
 
 
-def _noised_words(host: PolarsHost, sums: pl.DataFrame, sigma: int, purpose: str) -> pl.DataFrame:
+def _noised_words(
+    host: PolarsHost, step_name: str, sums: pl.LazyFrame, sigma: int, purpose: str
+) -> pl.DataFrame:
+    held = host.collect(step_name, sums.with_columns(has_weight=pl.col("weight") > 0))
     # Only a test's randomness depends on how a word is spelled.
-    names = host.spelled(sums["key"]) if host.randomness.is_test else None
-    return host.noised(sums, sigma, purpose, names)
-
-
-def _spelled_rows(host: PolarsHost, released: pl.DataFrame) -> pl.DataFrame:
-    """The rows (key, noisy) of released words, whose keys become spellings in place of word ids."""
-    return released.select(host.spelled(released["key"]).alias("key"), "noisy")
+    names = host.spelled(held["key"]) if host.randomness.is_test else None
+    return host.noised(held, sigma, purpose, names)
