@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import duckdb
 
@@ -29,11 +28,6 @@ MESSAGE_OF_MARK = {
 }
 
 
-def query_file_sentence(engine: str, step: str) -> str:
-    """A sentence that names the file of a step's query on an engine; "" if the step is no query."""
-    return "".join(f"The step's query is sql/{place}" for place in query_paths(step, engine))
-
-
 @dataclass(frozen=True)
 class EngineFailures:
     """Replaces the errors of an engine by messages that show only their type. Other errors pass
@@ -48,8 +42,8 @@ class EngineFailures:
     #: Which resource ran out, and what to do about it.
     ran_out_of: str
     more_memory: str
-    #: From a failed step's name, a sentence that says where to look for the cause; "" for none.
-    where_to_look: Callable[[str], str]
+    #: A sentence that says where to look for the cause, if not in the step's query.
+    where_to_look: str = ""
     #: Matches the engine's message about bytes that are not UTF-8.
     not_utf8: re.Pattern[str] | None = None
 
@@ -69,7 +63,8 @@ class EngineFailures:
                 raise
             if (message := self._corpus_fault_message(str(problem))) is not None:
                 raise CorpusError(message) from None
-            advice = self.where_to_look(step)
+            paths = query_paths(step, self.engine.lower())  # none, if the step is no query
+            advice = self.where_to_look or "".join(f"The step's query is sql/{at}" for at in paths)
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
                 f"message is withheld because it may quote data. {advice and f'{advice}. '}With "
@@ -94,7 +89,6 @@ _DUCKDB_FAILURES = EngineFailures(
     ran_out_of="memory or of temporary disk",
     more_memory="raise the memory limit, free disk space in the temporary folder, use fewer "
     "threads, or lower max_text_length or max_items",
-    where_to_look=partial(query_file_sentence, "duckdb"),
     not_utf8=re.compile("UTF|unicode"),
 )
 

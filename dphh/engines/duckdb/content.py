@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import duckdb
@@ -48,9 +48,8 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         relation, load = _path_relation(con, corpus), lambda: None
     else:
         relation, load = SOURCE_TABLE_NAME, _register_table(con, corpus)
-    types = _types_of(con, relation, corpus.columns.values())
-    if not types.keys() >= {*corpus.columns.values()}:
-        refuse_missing_columns(corpus, {**types, **_types_of(con, relation)})
+    types = _types_of(con, relation)
+    refuse_missing_columns(corpus, types)
     statements = view_statements(corpus, types, relation)
     con.execute(query("text"))
     check_patterns(con, corpus.content.patterns)
@@ -218,12 +217,10 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     try:
         # A column in the files takes precedence over one in the names of partition folders.
         relation = f"{files} false)"
-        wanted = corpus.columns.values()
-        if not _types_of(con, relation, wanted).keys() >= {*wanted}:
+        if not _types_of(con, relation).keys() >= {*corpus.columns.values()}:
             # Folder names are read as text: the name that is one user's id must not decide the type
             # of all user ids.
             relation = f"{files} true, hive_types_autocast = false)"
-            _types_of(con, relation, wanted)
     except duckdb.Error as problem:
         raise unreadable_parquet_error(corpus, problem) from None
     return relation
@@ -241,17 +238,6 @@ def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     return load_rows
 
 
-def _types_of(
-    con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str] | None = None
-) -> dict[str, str]:
-    """The types of those of the `columns` that exist; without `columns` those of all, in time
-    quadratic in their number."""
-    named = ", ".join(literal(column) for column in columns or ())
-    some = "*" if columns is None else f"COLUMNS(lambda name: name IN ({named}))"
-    query = f"DESCRIBE SELECT {some} FROM {relation}"
-    try:
-        return {row[0]: row[1] for row in con.execute(query).fetchall()}
-    except duckdb.BinderException as problem:
-        if "COLUMNS" not in str(problem):  # the error if none of the columns exists
-            raise
-        return {}
+def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """The types of a relation's columns, by name."""
+    return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}

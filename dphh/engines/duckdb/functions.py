@@ -11,7 +11,6 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
-from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.words import WordsWithIds
 
 _DUCKDB_TYPES = {
@@ -34,15 +33,6 @@ def register(
     argument_types = [duckdb_type(kind) for kind in function.takes]
     body = _applied_to_columns(function, words, objects)
     register_arrow(con, name, body, argument_types, duckdb_type(function.gives))
-
-
-def register_spelled(con: duckdb.DuckDBPyConnection, words: WordsWithIds) -> None:
-    """Register `dphh_spelled(key)`, which gives the word whose id is `key`."""
-
-    def spelled(keys: Any) -> pa.Array:
-        return words.spellings(one_array(keys).to_numpy())
-
-    register_arrow(con, "spelled", spelled, ["BIGINT"], "VARCHAR")
 
 
 def register_arrow(

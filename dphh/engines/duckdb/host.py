@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.functions import register, register_spelled
+from dphh.engines.duckdb.functions import register, register_arrow
 from dphh.engines.duckdb.rows import OneProcessHost
 from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.host import Limits, Lookup
 from dphh.sql import query
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.functions import functions_called_in
+from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -32,10 +29,16 @@ class DuckDBHost(OneProcessHost):
         #: Objects that queries pass to functions by their index: parameters of the step, and what
         #: was brought to tables.
         self._objects: list[Any] = []
-        self.con, self.memory = self.rows.con, self.rows.memory
+        # By this pragma, made for tests, DuckDB gives each thread 2,048 rows of a table at a time.
+        # By default it gives 122,880: often one thread gets all whole users.
+        self.con.execute("PRAGMA verify_parallelism")
         for name, function in self.functions.items():
             register(self.con, name, function, self.words, self._objects)
-        register_spelled(self.con, self.words)
+        register_arrow(self.con, "spelled", self._spelled, ["BIGINT"], "VARCHAR")
+
+    def _spelled(self, keys: Any) -> pa.Array:
+        """`dphh_spelled(key)`, the word whose id is `key`."""
+        return self.words.spellings(one_array(keys).to_numpy())
 
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""
@@ -45,7 +48,7 @@ class DuckDBHost(OneProcessHost):
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
-            for rows in prepare_one_ahead(self.rows.whole_users(reading, self.words)):
+            for rows in self.whole_users(reading, self.words):
                 self.memory.update_limit()  # DuckDB may use the memory that the vocabulary frees
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")
@@ -53,12 +56,8 @@ class DuckDBHost(OneProcessHost):
 
     def run(self, step: str, **parameters: Any) -> None:
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
-        text = query(step)
-        called = (self.functions.get(name) for name in functions_called_in(text))
-        of_users = any(function is not None and function.takes_whole_users for function in called)
-        in_parallel = self._run_in_parallel() if of_users else nullcontext()
-        with replace_duckdb_errors(step), in_parallel:
-            self._execute(text, parameters)
+        with replace_duckdb_errors(step):
+            self._execute(query(step), parameters)
 
     def take(self, step: str, **parameters: Any) -> Any:
         """Run a query, and return its rows.
@@ -88,19 +87,6 @@ class DuckDBHost(OneProcessHost):
             self.con.execute(statement, named or None)
         self._objects.clear()
 
-    @contextmanager
-    def _run_in_parallel(self) -> Iterator[None]:
-        """While this context lasts, DuckDB gives each thread 2,048 rows of a table at a time, by a
-        pragma made for tests. By default it gives 122,880: often one thread gets all whole users.
-        """
-        self.con.execute("PRAGMA verify_parallelism")
-        try:
-            yield
-        finally:
-            # After a fatal error of the step this fails too. The step's error is the one to raise.
-            with suppress(duckdb.Error):
-                self.con.execute("PRAGMA disable_verify_parallelism")
-
     def put(self, table: str, rows: Any) -> None:
         self.drop(table)
         self.con.register("put", rows)
@@ -116,12 +102,3 @@ class DuckDBHost(OneProcessHost):
         for table in tables:
             self.con.execute(f"DROP TABLE IF EXISTS {table}")
             self.forget_brought_values(table)
-
-
-def prepare_one_ahead(rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Prepare the next rows on another thread while DuckDB inserts the current ones."""
-    with ThreadPoolExecutor(1) as beside:
-        following = beside.submit(next, rows, None)
-        while (made := following.result()) is not None:
-            following = beside.submit(next, rows, None)
-            yield made

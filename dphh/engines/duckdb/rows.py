@@ -36,10 +36,6 @@ from dphh.udfs.text.vocabulary import Vocabulary
 TEXTS_MEMORY_SHARE = 1 / 16
 CALLS_MEMORY_SHARE = 1 / 4
 LEAST_DUCKDB_SHARE = 1 / 4
-_MEMORY_SIZE_PATTERN = re.compile(r"([\d.]+) (bytes|[KMGT]iB)")
-_BYTES_OF_UNIT = {
-    unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))
-}
 _PROCESS_MEMORY_FILE = Path("/proc/self/statm")
 DISK_ERROR_MESSAGE = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
@@ -75,7 +71,11 @@ class Rows:
             self._opened = _open_hiding_errors(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
-            raise UsageError(_opening_error_message(problem, limits)) from None
+            # DuckDB's message names the wrong setting. The type of the error is the same for all.
+            message = f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
+            if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
+                message = f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
+            raise UsageError(message) from None
         except BaseException:
             self._spill.close()
             raise
@@ -88,7 +88,7 @@ class Rows:
         with replace_duckdb_errors("find_rows_without_user"):
             return self._opened.has_rows_without_user()
 
-    def load(self) -> None:
+    def open(self) -> None:
         """Load the rows, once. Rows that can be read only once are copied to a temporary table."""
         if self._is_loaded:
             return
@@ -102,11 +102,8 @@ class Rows:
     def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
         into memory meanwhile are written to files."""
-        self.load()
-        limit = self.memory.limit
-        spilled = None
-        if limit is not None:
-            spilled = SpilledTexts(self._spill.path, int(limit * TEXTS_MEMORY_SHARE))
+        self.open()
+        spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens
         tokens = partial(tokens_of, column=column, expression=expression)
         gathering = Gathering(reading.reader(words), spilled, tokens)
@@ -121,14 +118,13 @@ class Rows:
             finally:
                 with suppress(duckdb.Error):  # the step's own error is the one to raise
                     self.con.remove_function("dphh_gathered")
-                    self.con.execute("DROP TABLE IF EXISTS handed")
         if gathering.holds_null_users:
             raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
         return _gathered_rows(gathering)
 
 
-class OneProcessHost(Host):
+class OneProcessHost(Rows, Host):
     """What DuckDB and Polars share as hosts: the rows, one vocabulary for all words of a run, and
     functions in this process, which look up a brought value in an object."""
 
@@ -138,16 +134,7 @@ class OneProcessHost(Host):
         self.words = Vocabulary()
         #: For each brought value, by its name: the table whose users have it, and the value.
         self._brought: dict[str, tuple[str, Any]] = {}
-        self.rows = Rows(corpus, limits)
-
-    def close(self) -> None:
-        self.rows.close()
-
-    def has_rows_without_user(self) -> bool:
-        return self.rows.has_rows_without_user()
-
-    def open(self) -> None:
-        self.rows.load()
+        super().__init__(corpus, limits)
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         found = self.take(step, **parameters)
@@ -196,13 +183,6 @@ def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Opene
         ) from None
 
 
-def _opening_error_message(problem: duckdb.Error, limits: Limits) -> str:
-    # DuckDB's message names the wrong setting. The type of the error is the same for all settings.
-    if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
-        return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
-    return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
-
-
 class MemoryLimit:
     """The memory limit of a run, and how much of it DuckDB may use at present. A limit that the
     caller gave (`is_from_caller`) applies to the whole process, so DuckDB gets what the rest of the
@@ -215,16 +195,15 @@ class MemoryLimit:
     def __init__(self, con: duckdb.DuckDBPyConnection, is_from_caller: bool) -> None:
         self._con = con
         self.is_from_caller = is_from_caller
-        ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
-        found = _MEMORY_SIZE_PATTERN.fullmatch(written)
-        self.limit = int(float(found[1]) * _BYTES_OF_UNIT[found[2]]) if found else None
-        self._duckdb_limit = self.limit or 0
+        written = "parse_formatted_bytes(current_setting('memory_limit'))"
+        ((self.limit,),) = con.execute(f"SELECT {written}").fetchall()
+        self._duckdb_limit: int = self.limit
 
     def update_limit(self) -> None:
         if not self.is_from_caller:
             return
         outside = self._memory_outside_duckdb()
-        if self.limit is None or outside is None:
+        if outside is None:
             return
         left = self.limit - int(self.limit * CALLS_MEMORY_SHARE) - outside
         duckdb_limit = max(left, int(self.limit * LEAST_DUCKDB_SHARE))

@@ -41,7 +41,7 @@ hide_polars_errors = EngineFailures(
     ran_out_of="memory",
     more_memory="give the process more memory, lower max_text_length or max_items, or use "
     "engine='duckdb', which spills to disk",
-    where_to_look=lambda _: "If the corpus is a lazy frame, see that it computes on its own",
+    where_to_look="If the corpus is a lazy frame, see that it computes on its own",
     not_utf8=re.compile("utf-?8", re.IGNORECASE),
 )
 
@@ -53,12 +53,22 @@ class PolarsHost(OneProcessHost):
     version: str = pl.__version__
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        _refuse_limits(limits)
+        if limits.memory is not None:
+            raise UsageError(
+                f"memory_limit: found {limits.memory!r}, but Polars has no memory limit; leave "
+                "memory_limit out, or use engine='duckdb', which obeys it and spills to disk"
+            )
+        if limits.threads is not None:
+            raise UsageError(
+                f"threads: found {limits.threads}, but Polars fixes its threads when it is first "
+                "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or "
+                "use engine='duckdb'"
+            )
         super().__init__(corpus, randomness, limits)
         self.tables: dict[str, pl.DataFrame] = {}
 
     def gather(self, table: str, reading: Reading) -> None:
-        gathered = self.rows.whole_users(reading, self.words)
+        gathered = self.whole_users(reading, self.words)
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathered]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
 
@@ -81,7 +91,7 @@ class PolarsHost(OneProcessHost):
         if name == "tokens_of_rows":
             with replace_duckdb_errors(name):
                 query = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
-                return pl.DataFrame(self.rows.con.sql(query).to_arrow_table()).lazy()
+                return pl.DataFrame(self.con.sql(query).to_arrow_table()).lazy()
         return self.tables[name].lazy()
 
     def collect(self, step: str, rows: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
@@ -145,17 +155,3 @@ class PolarsHost(OneProcessHost):
             return None
         made_up_names = pa.array([f"{SEPARATOR}{n}" for n in range(made_up)], pa.string())
         return pa.concat_arrays([user_ids.to_arrow().cast(pa.string()), made_up_names])
-
-
-def _refuse_limits(limits: Limits) -> None:
-    if limits.memory is not None:
-        raise UsageError(
-            f"memory_limit: found {limits.memory!r}, but Polars has no memory limit; leave "
-            "memory_limit out, or use engine='duckdb', which obeys it and spills to disk"
-        )
-    if limits.threads is not None:
-        raise UsageError(
-            f"threads: found {limits.threads}, but Polars fixes its threads when it is first "
-            "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or use "
-            "engine='duckdb'"
-        )

@@ -90,7 +90,7 @@ def _opened_by_duckdb(
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
 
     def load_rows() -> None:
-        rows.load()
+        rows.open()
         with replace_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows

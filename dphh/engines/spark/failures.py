@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from dphh.engines.failures import EngineFailures, query_file_sentence
+from dphh.engines.failures import EngineFailures
 
 #: The errors that a call of Spark's Java process raises, if it fails or is not answered.
 JAVA_CALL_ERRORS = (Py4JError, ConnectionError)
@@ -41,5 +40,4 @@ hide_spark_errors = EngineFailures(
     ran_out_of="memory or of disk, or its Java process ended,",
     more_memory="give it more of either (spark.driver.memory, spark.executor.memory; for a Spark "
     "that dphh starts, SPARK_DRIVER_MEMORY), or lower max_items",
-    where_to_look=partial(query_file_sentence, "spark"),
 )
