@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_origin
@@ -45,8 +44,8 @@ def compare(
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     make_plan = verb_function(VERBS[name], book)
-    known = signature(make_plan).parameters
-    check_known(options, [option for option in known if option != "corpus"], name)
+    known = VERBS[name].options
+    check_known(options, known, name)
     varied = {
         option: value
         for option, value in options.items()

@@ -43,37 +43,31 @@ _VERSION_OF_COUNTING = 4
 
 
 def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:
-    """The prior of a column of public texts, tokenised like the private corpus; all rows count."""
+    """The prior of a column of public texts, tokenised like the private corpus; all rows count.
+
+    The prior of unchanged files is counted once and cached. The cache has nothing of private data:
+    the name of a cached file follows from the public text's files, from how these are read and from
+    the rule by which they are counted.
+    """
     text = replace_corpus(
         Corpus(source, user=column, text=column),
         content=replace(content, column=column, unit=None, where=None),
     )
+    reading, state, folder = text.content.to_json(), files_hash(text), cache_folder()
+    said = json.dumps([_VERSION_OF_COUNTING, max_n, reading, text.where, state])
+    name = f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
+    cached = folder / name if folder is not None and state else None
+    if cached is not None and cached.exists():
+        return replace(_prior_of_file(cached), reading=reading)
     try:
-        prior = _cached_prior(text, max_n)
+        prior = count_text(text, max_n)
     except CorpusError as problem:
         raise CorpusError(f"prior, prior_text: {problem}") from None
-    return replace(prior, reading=text.content.to_json())
-
-
-def _cached_prior(text: Corpus, max_n: int) -> Prior:
-    """The prior of a public text: from the cache, unless its files have changed since they were
-    counted, or it was not counted before.
-
-    The cache has nothing of private data: the name of a cached file follows from the public text's
-    files, from how these are read and from the rule by which they are counted.
-    """
-    state, folder = files_hash(text), cache_folder()
-    if folder is None or not state:
-        return count_text(text, max_n)
-    said = json.dumps([_VERSION_OF_COUNTING, max_n, text.content.to_json(), text.where, state])
-    place = folder / f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
-    if place.exists():
-        return _prior_of_file(place)
-    prior = count_text(text, max_n)
-    with suppress(OSError):  # such as a full disk: the next call counts again
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(place, _bytes_of_prior(prior), 0o600)
-    return prior
+    if cached is not None:
+        with suppress(OSError):  # such as a full disk: the next call counts again
+            cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(cached, _bytes_of_prior(prior), 0o600)
+    return replace(prior, reading=reading)
 
 
 def cache_folder() -> Path | None:
