@@ -109,11 +109,9 @@ def step_sql(recorded: RecordedStep) -> str:
     if " " in step:  # lines of SQL or a comment, not the name of a step
         return step
     text = with_values(query(step).strip(), known)
-    unknown = sorted({*_PARAMETER_PATTERN.findall(text)} - known.keys())
+    unknown = {*_PARAMETER_PATTERN.findall(text)} - known.keys()
     meanings = "".join(
-        f"-- ${name}: {PARAMETER_MEANINGS[name]}\n"
-        for name in unknown
-        if name in PARAMETER_MEANINGS
+        f"-- ${name}: {said}\n" for name, said in PARAMETER_MEANINGS.items() if name in unknown
     )
     return f"-- sql/{query_paths(step)[0]}\n{meanings}{text}{'' if text.endswith(';') else ';'}"
 

@@ -21,8 +21,6 @@ from dphh.rows.conditions import combined_condition, joined_by_and
 from dphh.run import HELP as RUN_HELP
 from dphh.run import run
 
-_RUN_PARAMETERS = signature(run, eval_str=True).parameters
-
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A decorator that adds these options to a command, in this order."""
@@ -46,7 +44,8 @@ ledger_option = grouped_option(
 
 def run_option(name: str, group: str = WHERE, **settings: Any) -> Callable[[Any], Any]:
     """The command-line option for an option of `Plan.run`."""
-    return option(_RUN_PARAMETERS[name], RUN_HELP[name], group, **settings)
+    parameters = signature(run, eval_str=True).parameters
+    return option(parameters[name], RUN_HELP[name], group, **settings)
 
 
 engine_option = run_option("engine", type=click.Choice(ENGINES))
