@@ -48,11 +48,11 @@ class Verbs:
 
 def _verb_as_method(verb: Verb[...]) -> Callable[..., Plan]:
     """The verb as a method of `Verbs`, which passes options that the verb lacks to `Corpus`."""
-    make_plan = verb_function(verb)
+    make_plan, verb_options = verb_function(verb), verb.options
 
     def plan(self: Verbs, **options: Any) -> Plan:
-        of_verb = {name: value for name, value in options.items() if name in verb.options}
-        of_corpus = {name: value for name, value in options.items() if name not in verb.options}
+        of_verb = {name: value for name, value in options.items() if name in verb_options}
+        of_corpus = {name: value for name, value in options.items() if name not in verb_options}
         return make_plan(Corpus(self._frame, **of_corpus), **of_verb)
 
     of_frame = {
@@ -60,7 +60,7 @@ def _verb_as_method(verb: Verb[...]) -> Callable[..., Plan]:
         for name, option in CORPUS_OPTIONS.items()
         if name not in _CORPUS_OPTIONS_NOT_TAKEN
     }
-    taken = {**of_frame, **verb.options}.values()
+    taken = {**of_frame, **verb_options}.values()
     by_name = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in taken]
     plan.__name__ = plan.__qualname__ = verb.name
     plan.__doc__ = verb.doc
