@@ -121,26 +121,18 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
         runs = [first[-1:]]
     elif price.method in ("auto", "adaptive") and words > 1:
         runs = [rounds[:1] for rounds in runs]
+    runs_by_length: list[Sequence[Sequence[SetUnionLevel | PrunedLevel]]]
+    runs_by_length = [runs, *([[level]] for level in longer)]
 
     def miss_probability_bound(users: int) -> float:
         bound = 0.0
-        for n in range(1, length + 1):
+        for n, runs_of_length in enumerate(runs_by_length[:length], start=1):
             held = max(1, words - assumed.texts_per_user * (n - 1))
-            pieces = length - n + 1
-            if n == 1:
-                one = max(
-                    min(
-                        _miss_probability_of_level(level, level.threshold_grid, users, held)
-                        for level in rounds
-                    )
-                    for rounds in runs
-                )
-            else:
-                level = longer[n - 2]
-                one = _miss_probability_of_level(
-                    level, spurious_threshold(level, 1, ASSUMED_FOUND_WORDS), users, held
-                )
-            bound += pieces * one
+            of_one_piece = max(
+                min(_miss_probability_of_level(level, users, held) for level in rounds)
+                for rounds in runs_of_length
+            )
+            bound += (length - n + 1) * of_one_piece
         return bound
 
     def is_found_by(users: int) -> bool:
@@ -151,13 +143,17 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
 
 
 def _miss_probability_of_level(
-    level: SetUnionLevel | PrunedLevel, threshold: int, users: int, items_per_user: int
+    level: SetUnionLevel | PrunedLevel, users: int, items_per_user: int
 ) -> float:
     """The probability that an item held by `users` users stays below the threshold. For a user who
     holds more than `max_items`, a random choice of that many counts."""
     from scipy.special import ndtr  # slow to import
     from scipy.stats import binom
 
+    if isinstance(level, SetUnionLevel):
+        threshold = level.threshold_grid
+    else:
+        threshold = spurious_threshold(level, 1, ASSUMED_FOUND_WORDS)
     own = weight(level.grid_bits, min(items_per_user, level.max_items))
     if items_per_user <= level.max_items:
         return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))

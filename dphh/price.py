@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from dphh.levels.counts import FoundCounts
 from dphh.levels.level import Level
@@ -125,12 +125,9 @@ class Finds:
         return said if many is None else {**said, "users_of_many": list(many)}
 
 
-class UsersDisclosure(NamedTuple):
-    """Why a run's outcome would reveal the number of users, with the option that causes it; and
-    what to ask for instead."""
-
-    reason: str
-    alternative: str
+#: Why a run's outcome would reveal the number of users, with the option that causes it; and what to
+#: ask for instead.
+UsersDisclosure = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -166,8 +166,9 @@ def _plan(order: Order, book: Ledger, account: Account) -> Plan:
         ) from None
     known = verb.users_disclosure(plan.price)
     if order.analyst is not None and known is not None:
+        reason, alternative = known
         raise UsageError(
-            f"{known.reason}, which only the corpus's owner may know: the run's outcome would "
-            f"reveal it. Nothing was spent; {known.alternative}"
+            f"{reason}, which only the corpus's owner may know: the run's outcome would "
+            f"reveal it. Nothing was spent; {alternative}"
         )
     return plan

@@ -218,7 +218,7 @@ def users_disclosure(price: Price) -> UsersDisclosure | None:
         return None
     instead = "give pad := true: where users are too few, made-up ones are added"
     reason = "pad: without it, whether the run ends in an error depends on the number of users"
-    return UsersDisclosure(reason, instead)
+    return reason, instead
 
 
 THEOREM = (

@@ -168,7 +168,7 @@ def users_disclosure(price: Price) -> UsersDisclosure | None:
     if price["accounting"] != "paper":
         return None
     instead = "give accounting := 'path' and no users: it needs no number of users"
-    return UsersDisclosure("accounting: 'paper' depends on the number of users", instead)
+    return "accounting: 'paper' depends on the number of users", instead
 
 
 LevelsPrivacyFinds = tuple[tuple[Level, ...], Privacy, Finds]
