@@ -15,8 +15,8 @@ from dphh.engines import open_host
 from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.adaptive import rounds_of_table, sips_rounds
-from dphh.mechanisms.set_union.levels import draw_rounds, draw_words
+from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, rounds_of_table
+from dphh.mechanisms.set_union.rounds import sips_rounds
 from dphh.udfs.kernel.reading import ReadWords
 
 

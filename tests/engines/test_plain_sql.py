@@ -118,8 +118,8 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
         for level, threshold, sigma in zip(planned, thresholds, [400, 500, 120], strict=True)
     ]
     with (
-        patch("dphh.mechanisms.set_union.adaptive.MIN_FINDS_OF_ROUND_1", common),
-        patch("dphh.mechanisms.set_union.adaptive.merged_round", lambda levels: levels[-1]),
+        patch("dphh.mechanisms.set_union.rounds.MIN_FINDS_OF_ROUND_1", common),
+        patch("dphh.mechanisms.set_union.rounds.merged_round", lambda levels: levels[-1]),
     ):
         found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
     ran = levels if len(found) == 3 else [levels[0], levels[2]]

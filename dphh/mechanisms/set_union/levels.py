@@ -18,14 +18,8 @@ from dphh.levels.set_union import (
     ReweighedLevel,
     SetUnionLevel,
 )
-from dphh.mechanisms.released_rows import LevelDone, as_array, scored_words
-from dphh.mechanisms.set_union.adaptive import (
-    DrawnRound,
-    NextRound,
-    rounds_of_table,
-    sips_rounds,
-    table_of_rounds,
-)
+from dphh.mechanisms.released_rows import LevelDone, as_array, integer_columns, scored_words
+from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, sips_rounds
 from dphh.price import Price
 from dphh.privacy.reweighing import Reweighing, round_precision
 from dphh.udfs.kernel.reading import ReadWords
@@ -45,7 +39,7 @@ def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterat
     most: int | None = None
     for level, passed in drawn:
         items = as_array(passed.column("key"), pa.string())
-        noisy = as_array(passed.column("noisy"), pa.int64()).to_numpy()
+        (noisy,) = integer_columns(passed, "noisy")
         # The round before did not release these items: no score is above that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
@@ -101,7 +95,12 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
 
 
 def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
-    """Draw rounds that depend on one another, as one draw. Returns their `table_of_rounds`.
+    """Draw rounds that depend on one another. Returns all that they release as one table (round,
+    key, noisy), which `rounds_of_table` reads.
+
+    They are one draw of the run. Noised weights of unreleased items exist only in the engine, so a
+    run that was interrupted between rounds redraws all of them, none of which was seen
+    (`dphh.journal`); one that was interrupted later finds all rounds stored.
 
     From the second round on, a user's weight on an item depends on the noised weights of earlier
     rounds, also of items that were not released. So these weights are an output in the analysis
@@ -136,7 +135,25 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
         # (key, noisy), those with weight that reach the threshold
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
-    return table_of_rounds(ran)
+    return pa.concat_tables(
+        pa.table(
+            {
+                "round": np.full(passed.num_rows, level.round, np.int64),
+                "key": as_array(passed.column("key"), pa.string()),
+                "noisy": as_array(passed.column("noisy"), pa.int64()),
+            }
+        )
+        for level, passed in ran
+    )
+
+
+def rounds_of_table(drawn: Any, next_round: NextRound) -> Iterator[DrawnRound]:
+    """Yields each round as it was run, and what it released, of a table that `draw_rounds` made."""
+    (numbers,) = integer_columns(drawn, "round")
+    ran: list[DrawnRound] = []
+    while (level := next_round(ran)) is not None:
+        ran.append((level, drawn.filter(pa.array(numbers == level.round))))
+        yield ran[-1]
 
 
 def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:

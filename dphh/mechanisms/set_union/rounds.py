@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil, isqrt, nextafter, prod
+from typing import Any
 
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
@@ -24,7 +25,24 @@ SIPS_SHARES = tuple(part / sum(_SIPS_PARTS) for part in _SIPS_PARTS)
 #: users gains nothing. One round then spends the rest of the budget instead of several.
 MIN_FINDS_OF_ROUND_1 = 5
 
+#: A round as it was run, and an Arrow table (key, noisy) of what it released.
+DrawnRound = tuple[SetUnionLevel, Any]
+#: A function of the rounds that ran. It returns the round that follows, or None after the last.
+NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+
+def sips_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:
+    """The rounds of DP-SIPS, which methods "sips" and "adaptive" run: these levels, or, if the
+    first one finds very few items, one round in place of all later ones."""
+
+    def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+        rounds = levels
+        if ran and levels[1:] and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1:
+            rounds = [levels[0], merged_round(levels[1:])]
+        return rounds[len(ran)] if len(ran) < len(rounds) else None
+
+    return next_round
 
 
 def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:

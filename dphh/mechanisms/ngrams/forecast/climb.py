@@ -7,10 +7,9 @@ the privacy statement; `dphh.privacy.forecast_rounds` the arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,10 @@ class LevelToRun:
         view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
         finds = planned(view, most_spurious, even).finds
         most_spurious = self.most_spurious(row_sizes, finds)
-        second_share = self.second_share(partial(planned, view, most_spurious))
+        second_share = even  # level 1, of a list's words, has an even share in all
+        if self.planned_level.level > 1:
+            at_twice = planned(view, most_spurious, 2 * even).finds
+            second_share = self.budget.second_round_share(finds, at_twice, self.below)
         plan = planned(view, most_spurious, second_share)
         part_of_class, shape = view.partition.part_of_class, view.row_sizes.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
@@ -148,13 +150,6 @@ class LevelToRun:
         """The largest allowed expected number of spurious grams. `finds`: how many finds a plan of
         round 2 expects; 0 before there is one."""
         return self.planned_level.spurious * self.below
-
-    def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
-        """The share of the whole mu^2 that round 2 gets."""
-        even = self.budget.even_second_share()
-        return self.budget.second_round_share(
-            plan_with_share(even).finds, plan_with_share(2 * even).finds, self.below
-        )
 
     def _masses_of_unlisted_words(
         self, passed: PassedGrams, norms: tuple[int, int], scaled_weights: WeightScaling

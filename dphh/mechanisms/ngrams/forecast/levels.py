@@ -33,8 +33,7 @@ from dphh.mechanisms.released_rows import (
     scored_rows,
     scored_words,
 )
-from dphh.mechanisms.set_union.adaptive import rounds_of_table
-from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt
+from dphh.mechanisms.set_union.levels import draw_rounds, drawn_salt, rounds_of_table
 from dphh.price import Price
 from dphh.privacy.forecast_rounds import Floats
 from dphh.udfs.kernel.reading import ReadWords

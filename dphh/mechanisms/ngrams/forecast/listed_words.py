@@ -4,7 +4,6 @@ same norm, over unlisted words, which have thresholds. docs/prior.md has the pro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ import pyarrow as pa
 
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun
-from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams
 from dphh.mechanisms.ngrams.ladder.classes import (
@@ -73,9 +71,6 @@ class WordsLevelToRun(LevelToRun):
         spurious = self.planned_level.spurious
         surely_held = row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum()
         return max(1.0, spurious * float(surely_held), spurious * finds)
-
-    def second_share(self, plan_with_share: Callable[[float], RoundPlan]) -> float:
-        return self.budget.even_second_share()
 
 
 def words_level_to_run(level: ListedWordsLevel, prior: Prior, max_n: int) -> WordsLevelToRun:

@@ -1,6 +1,6 @@
 """Level 1 of the forecast ladder without a prior: rounds of set union over words.
 
-The later rounds' weights depend on earlier noised weights (`set_union.adaptive`). What earlier
+The later rounds' weights depend on earlier noised weights (`set_union.levels`). What earlier
 rounds released decides how many rounds there are.
 """
 
@@ -11,8 +11,12 @@ from collections.abc import Sequence
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.shares import one_round_part
 from dphh.mechanisms.released_rows import integer_columns
-from dphh.mechanisms.set_union.adaptive import DrawnRound, NextRound
-from dphh.mechanisms.set_union.rounds import MIN_FINDS_OF_ROUND_1, round_level
+from dphh.mechanisms.set_union.rounds import (
+    MIN_FINDS_OF_ROUND_1,
+    DrawnRound,
+    NextRound,
+    round_level,
+)
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
