@@ -59,9 +59,7 @@ def serve(
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     book = Ledger(ledger_file)
     gateway = Gateway(book, run_options)
-    server = Server(
-        gateway.app(), gateway.close, host=host, port=port, certificate=certificate, key=key
-    )
+    server = Server(gateway, host=host, port=port, certificate=certificate, key=key)
     address = f"http{'s' if certificate else ''}://{host}:{server.port}"
     click.echo(f"serving {address} to {with_noun(len(book.analysts()), 'analyst')}", err=True)
     server.run_until_stopped()

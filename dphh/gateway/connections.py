@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dphh.errors import UsageError
+from dphh.gateway.server import Gateway
 
 #: A connection is closed if its request is not complete after this many seconds.
 SECONDS_TO_SEND_REQUEST = 10.0
@@ -53,22 +53,22 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """The HTTP server of a gateway. `interrupt` ends what runs, before the last answers go out."""
+    """The HTTP server of a gateway. When it stops, it ends what runs, before the last answers go
+    out."""
 
     def __init__(
         self,
-        app: Any,
-        interrupt: Callable[[], None],
+        gateway: Gateway,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
         certificate: str | None = None,
         key: str | None = None,
     ) -> None:
-        self._interrupt = interrupt
+        self._gateway = gateway
         super().__init__(
             uvicorn.Config(
-                app,
+                gateway.app(),
                 http=Connection,
                 ws="none",
                 lifespan="off",
@@ -108,6 +108,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: Any = None) -> None:
-        interrupted = asyncio.create_task(asyncio.to_thread(self._interrupt))
+        interrupted = asyncio.create_task(asyncio.to_thread(self._gateway.close))
         await super().shutdown(sockets)
         await interrupted

@@ -36,9 +36,9 @@ from dphh.ledger.accounts import (
 )
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
-    CHANGE_COLUMNS,
     RUN_COLUMNS,
     Booked,
+    Change,
     Entry,
     Manifest,
     Request,
@@ -226,7 +226,7 @@ class Ledger(Accounts):
         if target.suffix not in (".parquet", ".csv"):
             raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
         listed = self.history() if history else self.runs()
-        columns = CHANGE_COLUMNS if history else RUN_COLUMNS
+        columns = Change._fields if history else RUN_COLUMNS
         numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
         schema = {column: numbers.get(column, pl.String) for column in columns}
         table = pl.from_dicts([each.to_json() for each in listed], schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -110,8 +110,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One change that an owner made: of a cap, a share, a token, declared groups or a corpus."""
 
     when: datetime  # the day of the change
@@ -123,7 +122,7 @@ class Change:
     now: str | None  # what is in force since; None: nothing
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "when": self.when.isoformat()}
+        return {**self._asdict(), "when": self.when.isoformat()}
 
     def __str__(self) -> str:
         whose = "" if self.analyst is None else f" of {self.analyst}"
@@ -150,9 +149,8 @@ def check_name(option: str, name: object, longest: int) -> None:
         raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
 
 
-#: The columns of exported runs, and of exported changes.
+#: The columns of exported runs.
 RUN_COLUMNS = (
     "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
     "state", "booked", "changed", "who", "analyst",
 )  # fmt: skip
-CHANGE_COLUMNS = ("when", "who", "what", "account", "analyst", "was", "now")
