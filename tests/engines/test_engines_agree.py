@@ -17,7 +17,6 @@ from dphh.engines import ENGINES, engine_of
 from dphh.engines.duckdb import rows as duckdb_rows
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
-from dphh.udfs.text import vocabulary
 from tests.engines.levels import few, histogram
 from tests.engines.recorded_runs import CASES, corpus_of
 
@@ -63,7 +62,7 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
     whole = asked.run(engine="duckdb", randomness=SeededRandomness(11)).to_arrow()
     for module, name, size in (
         (contributions, "PIECE_SIZE", 4), (positions, "PIECE_SIZE", 4),
-        (vocabulary, "NUMBERED_AT_ONCE", 32), (gathering, "POSITIONS_PER_ROW", 3),
+        (gathering, "POSITIONS_PER_ROW", 3),
         (gathering, "TEXTS_AT_ONCE", 64), (gathering, "BATCH_BYTES", 512),
         (spilled_texts, "POSITIONS_AT_ONCE", 256),
     ):  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs.text import short_words, vocabulary
+from dphh.udfs.text import vocabulary
 from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -87,15 +87,9 @@ def test_a_closed_vocabulary_tells_words_of_one_hash_apart(monkeypatch):
     assert words.ids(pa.array(["b", "c", "a"])).tolist() == [1, 2, 0]
 
 
-@pytest.mark.parametrize("slots", [2, 64, 1 << 19])
-@pytest.mark.parametrize("kept", [3, 1 << 20])
-def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEWEST_WORDS_FOR_CACHE", 1)
-    monkeypatch.setattr(short_words, "_SLOTS", slots)
-    monkeypatch.setattr(short_words, "_CACHED_IDS_BELOW", kept)
-    monkeypatch.setattr(short_words, "_WORDS_AT_ONCE", 7)
+def test_words_that_are_met_again_have_the_numbers_that_they_had():
     words, number = Vocabulary(), {}
-    rng = np.random.default_rng(slots)
+    rng = np.random.default_rng(2)
     spellings = [
         *WORDS,
         *("x" * n for n in range(11, 15)),
@@ -112,8 +106,7 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
     assert words.spellings([*number.values()]).to_pylist() == [*number]
 
 
-def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch):
-    monkeypatch.setattr(vocabulary, "FEWEST_WORDS_FOR_CACHE", 1)
+def test_threads_that_meet_the_same_words_give_them_the_same_numbers():
     words = Vocabulary()
     rng = np.random.default_rng(1)
     lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]

@@ -19,14 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.udfs.text.hashes import Hashes, hash_texts
-from dphh.udfs.text.short_words import IdsPlusOne, ShortWords, views_of
 
 Ids = NDArray[np.int32]
-#: The cache of short words is used for at least so many words at a time.
-FEWEST_WORDS_FOR_CACHE = 1 << 13
-#: How many words get ids at a time: of a large batch, later words find in the cache what earlier
-#: ones put there.
-NUMBERED_AT_ONCE = 1 << 17
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
 SPELLED_AT_ONCE = 1 << 18
 
@@ -36,7 +30,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._hashes: Hashes = np.empty(0, dtype=np.uint64)
-        self._count, self._met = 0, 0
+        self._count = 0
         self._lock = Lock()
         #: The spellings of a closed vocabulary, by word id.
         self._closed: Any = None
@@ -47,7 +41,6 @@ class Vocabulary:
         # Polars forgets categories that no column uses. "", which is no word, comes first, so that
         # it gets the id -1 and the words get ids from 0.
         self._held: Any = pl.Series([""], dtype=self._kind)
-        self._short: ShortWords | None = None
 
     def open(self) -> None:
         """Prepares to find many words' ids; words keep the ids that they have. A new vocabulary is
@@ -57,9 +50,7 @@ class Vocabulary:
         closed, self._closed = self._closed, None
         self._start_new_categories()
         for start in range(0, len(closed), SPELLED_AT_ONCE):
-            self._ids_plus_one_of_polars(
-                pl.Series(closed.slice(start, SPELLED_AT_ONCE), dtype=pl.String)
-            )
+            self.ids(closed.slice(start, SPELLED_AT_ONCE))
 
     def close(self) -> None:
         """Frees the memory that finding ids takes; meanwhile no other thread may ask for ids."""
@@ -69,48 +60,23 @@ class Vocabulary:
         for start in range(0, self._count, SPELLED_AT_ONCE):
             some = np.arange(start, min(start + SPELLED_AT_ONCE, self._count))
             pieces.append(self._large_spellings(some))
-        self._kind = self._held = self._short = None
+        self._kind = self._held = None
         self._closed = pa.concat_arrays(pieces)
 
     def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
         # NULLs are replaced in Arrow; a Polars series would need a query for it.
-        there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
+        there = words.cast(pa.large_string()).fill_null("")
         if self._closed is not None:
-            return self._ids_when_closed(there.cast(pa.large_string()))
-        # Polars keeps string views; Arrow makes them without holding Python's lock, up to 2 GiB.
-        text = there.buffers()[-1]
-        views = there.cast(pa.string_view()) if text is None or text.size < 1 << 31 else there
-        spelled = pl.Series(views, dtype=pl.String)
-        ids = np.empty(len(words), dtype=np.int32)
-        for start in range(0, len(words), NUMBERED_AT_ONCE):
-            some = slice(start, start + NUMBERED_AT_ONCE)
-            ids[some] = self._ids_plus_one(spelled[some])
-        ids -= np.int32(1)
-        return ids
-
-    def _ids_plus_one(self, spelled: pl.Series) -> IdsPlusOne:
-        most_are_new = 2 * self._count >= self._met  # as with items that are whole values
-        if most_are_new or len(spelled) < FEWEST_WORDS_FOR_CACHE:
-            found = self._ids_plus_one_of_polars(spelled)
-        else:
-            if self._short is None:  # its tables take 20 MB; a small corpus needs none
-                self._short = ShortWords()
-            short, views = self._short, views_of(spelled)
-            found, unknown = short.ids_plus_one(views)
-            if len(unknown):
-                others = self._ids_plus_one_of_polars(spelled[unknown])
-                short.learn(views.take(unknown), others)
-                found[unknown] = others
+            return self._ids_when_closed(there)
+        # Of a batch's equal words, Polars sees one: its own lookup takes longer than Arrow's.
+        encoded = there.dictionary_encode()
+        spelled = pl.Series(encoded.dictionary, dtype=pl.String)
+        ids = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32) - np.int32(1)
         with self._lock:
-            self._met += len(found)
-        return found
-
-    def _ids_plus_one_of_polars(self, spelled: pl.Series) -> IdsPlusOne:
-        found = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
-        with self._lock:
-            self._count = max(self._count, int(found.max(initial=0)))
-        return found
+            self._count = max(self._count, int(ids.max(initial=-1)) + 1)
+        of_words: Ids = ids.take(encoded.indices.to_numpy())
+        return of_words
 
     def _ids_when_closed(self, words: Any) -> Ids:
         """The ids of these words, found by the hashes of all spellings; new words get new ids."""
