@@ -32,7 +32,7 @@ from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ldp_trie.levels import TrieGrowth, most_reported_values, seat_users
+from dphh.mechanisms.ldp_trie.levels import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import draw_dpne_level
@@ -241,10 +241,10 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
             opened(engine, rows, InTheirSeat(3), text=None, item="what") as host,
         ):
             seat_users(host, "abc", seats, pad=True)
-            growth = TrieGrowth(tuple("abc"), ("\x01", "\x02", "\x03"), ("\x02",))
             for seat in range(seats):
                 level = replace(plan.levels[0], first_seat=seat, users=1)
-                most_reported_values(host, level, growth, f"seat {seat}")
+                prefixes = ["\x01", "\x02", "\x03"]
+                most_reported_values(host, level, prefixes, ["\x02"], f"seat {seat}")
         return iter(heard)
 
     user = [("new", word) for word in newcomer]

@@ -8,9 +8,8 @@ and a prefix of a word is a prefix of its string.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,55 +25,12 @@ from dphh.privacy.subset_selection import estimated_holders
 from dphh.udfs.draws.randomness import SEATS
 
 
-@dataclass(frozen=True)
-class GrownPrefix:
-    """The characters of a prefix that was kept or, if `ended`, of a word that was found."""
+class GrownPrefix(NamedTuple):
+    """A coded prefix that a level kept or, if `ended`, a coded word that it found."""
 
-    tokens: tuple[str, ...]
+    word: str
     ended: bool
     reports: int
-
-
-@dataclass(frozen=True)
-class TrieGrowth:
-    """The prefixes and words from which a level starts. They are public: they follow from
-    randomised reports."""
-
-    characters: tuple[str, ...]
-    #: Coded. A value is an integer: i (|characters| + 1) + j for prefix number i followed by
-    #: character number j, where j = |characters| stands for the end of the word.
-    prefixes: tuple[str, ...]
-    #: Coded words that users are no longer asked about.
-    known: tuple[str, ...]
-    #: The words that this pass has found; the next pass treats them as known.
-    found: tuple[str, ...] = ()
-
-    def start_of_next_pass(self) -> TrieGrowth:
-        """Each character is a prefix again (P_0 = X), and words found so far are known."""
-        first = tuple(chr(number + 1) for number in range(len(self.characters)))
-        known = tuple(sorted({*self.known, *self.found}))
-        return TrieGrowth(self.characters, first, known)
-
-    def after_level(self, kept_values: Any) -> tuple[TrieGrowth, list[GrownPrefix]]:
-        """The growth after a level, from which the next one starts, and the prefixes and words that
-        the level added.
-
-        `kept_values` is an Arrow table (value, reports): the values in the most reports.
-        """
-        width = len(self.characters) + 1
-        prefixes: list[str] = []
-        found: list[str] = []
-        added: list[GrownPrefix] = []
-        rows = (kept_values.column(name).to_pylist() for name in ("value", "reports"))
-        for value, reports in sorted(zip(*rows, strict=True)):
-            below, character = self.prefixes[value // width], value % width
-            ended = character == width - 1
-            word = below if ended else below + chr(character + 1)
-            (found if ended else prefixes).append(word)
-            tokens = tuple(self.characters[ord(code) - 1] for code in word)
-            added.append(GrownPrefix(tokens, ended, reports))
-        now = replace(self, prefixes=tuple(prefixes), found=(*self.found, *found))
-        return now, added
 
 
 def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
@@ -84,21 +40,47 @@ def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     seat_users(host, characters, seats, pad=price["pad"])
     code = {character: chr(place + 1) for place, character in enumerate(characters)}
     # Users are never asked about words with characters outside the set.
-    known = [word for word in price["known"] if word and code.keys() >= set(word)]
-    coded = tuple("".join(code[character] for character in word) for word in known)
-    growth = TrieGrowth(characters, (), coded)
-    #: The sequences that earlier passes released; later passes do not release them again.
-    released: set[tuple[tuple[str, ...], bool]] = set()
+    asked_already = [word for word in price["known"] if word and code.keys() >= set(word)]
+    known = ["".join(code[character] for character in word) for word in asked_already]
+    # All of these are public: they follow from randomised reports. Coded are the prefixes that the
+    # next level extends, the words that users are not asked about, and all words found so far.
+    prefixes: list[str] = []
+    found: list[str] = []
+    #: What earlier passes released; later passes do not release it again.
+    released: set[tuple[str, bool]] = set()
     for level in levels:
-        if level.level == 1:
-            growth = growth.start_of_next_pass()
+        if level.level == 1:  # of each pass: all characters are prefixes again (P_0 = X)
+            prefixes, known = [*code.values()], sorted({*known, *found})
         purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
-        kept_values = once(purpose, partial(most_reported_values, host, level, growth, purpose))
+        kept_values = once(
+            purpose, partial(most_reported_values, host, level, prefixes, known, purpose)
+        )
         # kept_values (value, reports)
-        growth, added = growth.after_level(kept_values)
-        new = [step for step in added if (step.tokens, step.ended) not in released]
-        released.update((step.tokens, step.ended) for step in new)
-        yield LevelDone(level, _released_rows(level, new, joiner))
+        grown = grown_prefixes(kept_values, prefixes, len(characters))
+        prefixes = [each.word for each in grown if not each.ended]
+        found += [each.word for each in grown if each.ended]
+        new = [each for each in grown if (each.word, each.ended) not in released]
+        released.update((each.word, each.ended) for each in new)
+        tokens = [[characters[ord(code) - 1] for code in each.word] for each in new]
+        yield LevelDone(level, _released_rows(level, new, tokens, joiner))
+
+
+def grown_prefixes(
+    kept_values: Any, prefixes: Sequence[str], character_count: int
+) -> list[GrownPrefix]:
+    """The prefixes and words of the values in the most reports, an Arrow table (value, reports).
+
+    A value is an integer: i (character_count + 1) + j for prefix number i followed by character
+    number j, where j = character_count stands for the end of the word.
+    """
+    grown = []
+    rows = (kept_values.column(name).to_pylist() for name in ("value", "reports"))
+    for value, reports in sorted(zip(*rows, strict=True)):
+        number, character = divmod(value, character_count + 1)
+        ended = character == character_count
+        word = prefixes[number] + ("" if ended else chr(character + 1))
+        grown.append(GrownPrefix(word, ended, reports))
+    return grown
 
 
 def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) -> None:
@@ -119,16 +101,18 @@ def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) 
     host.drop("local_words", "draws")
 
 
-def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purpose: str) -> Any:
+def most_reported_values(
+    host: Host, level: LocalLevel, prefixes: Sequence[str], known: Sequence[str], purpose: str
+) -> Any:
     """Ask the level's users, and return the values in the most reports: an Arrow table (value,
     reports)."""
     seats = {"seats_before": level.first_seat, "last_seat": level.first_seat + level.users}
     values_per_prefix = level.characters + 1
-    first_values = np.arange(len(growth.prefixes), dtype=np.int64) * values_per_prefix
-    prefixes = pa.array(growth.prefixes, pa.string())
-    host.put("prefixes", pa.table({"prefix": prefixes, "value": first_values}))
+    first_values = np.arange(len(prefixes), dtype=np.int64) * values_per_prefix
+    spelled = pa.array(prefixes, pa.string())
+    host.put("prefixes", pa.table({"prefix": spelled, "value": first_values}))
     # prefixes (prefix, value): the value of the prefix followed by the set's first character
-    host.put("known", pa.table({"word": pa.array(growth.known, pa.string())}))
+    host.put("known", pa.table({"word": pa.array(known, pa.string())}))
     # known (word)
     host.run(
         "ldp_choice",
@@ -150,16 +134,18 @@ def most_reported_values(host: Host, level: LocalLevel, growth: TrieGrowth, purp
         purpose=purpose,
     )
     # messages (subset); reports (value, reports)
-    prefix_values = len(growth.prefixes) * values_per_prefix
+    prefix_values = len(prefixes) * values_per_prefix
     kept_values = host.take("ldp_kept", prefix_values=prefix_values, keep=level.keep)
     host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
     return kept_values
 
 
-def _released_rows(level: LocalLevel, added: Sequence[GrownPrefix], joiner: str) -> Any:
+def _released_rows(
+    level: LocalLevel, added: Sequence[GrownPrefix], tokens_of_added: Any, joiner: str
+) -> Any:
     """The released rows: the score estimates how many of the level's reports were for the prefix;
     the standard error is computed at that estimate."""
-    tokens = pa.array([list(step.tokens) for step in added], pa.list_(pa.string()))
+    tokens = pa.array(tokens_of_added, pa.list_(pa.string()))
     reports = [step.reports for step in added]
     scores = estimated_holders(reports, level.reports, level.mechanism)
     held = np.clip(scores, 0, level.reports)
