@@ -165,8 +165,8 @@ class Simulation:
         return ByPaper(n, batch, theta, self.randomness)
 
     def path_way(self, epsilon: float, delta: float) -> ByPath:
-        chosen = choose_theta_and_p(epsilon, delta, LENGTH)
-        return ByPath(chosen.p, chosen.theta, self.randomness)
+        theta, p = choose_theta_and_p(epsilon, delta, LENGTH)
+        return ByPath(p, theta, self.randomness)
 
     def paper_way(self, epsilon: float, delta: float) -> ByPaper:
         plan = choose_batch(self.population.users, epsilon, LENGTH, delta)

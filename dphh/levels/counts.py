@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
-from dphh.columns import OTHER_GROUP
 from dphh.levels.level import LevelOnGrid
 from dphh.privacy.counts import (
     IntervalMargins,
@@ -123,11 +122,6 @@ class FoundCounts:
     def chance_below_min_users(self) -> float:
         """A bound on the probability that an item of fewer than `min_users` users is released."""
         return (1 - self.confidence) / 2
-
-    @property
-    def group_names(self) -> tuple[str | None, ...]:
-        """The names of the groups; (None,) where there are no groups."""
-        return (None,) if self.by is None else (*self.groups, OTHER_GROUP)
 
     def level(self, keys: int) -> CountsLevel:
         return CountsLevel.of(

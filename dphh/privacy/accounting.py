@@ -49,7 +49,7 @@ from itertools import pairwise
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.privacy.events import Cost, Event, costs_of
+from dphh.privacy.events import ChosenUnionEvent, Cost, Event, SetUnionEvent, cost_of, costs_of
 from dphh.privacy.gaussian import (
     ROUNDING_MARGIN,
     FloatArray,
@@ -184,19 +184,17 @@ def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float
 
 def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were run."""
-    costs = [cost for cost in costs_of(events) if cost.is_charged]
-    whole = _compose_costs(costs)
-    if not costs or whole.responses or whole.one_direction_loss:
+    charged = [event for event in events if cost_of(event).is_charged]
+    whole = _compose_costs(costs_of(charged))
+    if not charged or whole.responses or whole.one_direction_loss:
         return whole
-    first, rest = costs[0], _compose_costs(costs[1:])
-    if first.sigma_or_delta:
-        assert first.sigma is not None and first.delta is not None
+    first, rest = charged[0], _compose_costs(costs_of(charged[1:]))
+    if isinstance(first, SetUnionEvent):
         return replace(whole, by_new_share=_compose_by_new_share(first.sigma, first.delta, rest))
-    if first.chosen_union is not None:
-        parts = first.chosen_union
-        union = _compose_by_new_share(parts.sigma, parts.delta, rest)
-        rounds = _with_gaussian_and_delta(parts.rounds_sigma, parts.rounds_delta, rest)
-        return replace(whole, by_new_share=(*union, rounds), first_sigma=parts.before)
+    if isinstance(first, ChosenUnionEvent):
+        union = _compose_by_new_share(first.sigma, first.delta, rest)
+        rounds = _with_gaussian_and_delta(first.rounds_sigma, first.rounds_delta, rest)
+        return replace(whole, by_new_share=(*union, rounds), first_sigma=first.before)
     return whole
 
 

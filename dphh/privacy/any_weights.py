@@ -30,6 +30,7 @@ from math import isqrt, nextafter
 import numpy as np
 
 from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
+from dphh.privacy.search import least_whole
 from dphh.privacy.special import ndtr
 
 #: y, the weight of the theorem's one item, is searched in about so many intervals. If these are
@@ -65,20 +66,11 @@ def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, del
     """
     budget = Fraction(delta)
     alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_SINGLE_ITEM_TAIL))
-    low, high = alone - 1, alone + 1
-    while _approximate_cost(noise.sigma, unit, max_items, high) > delta:
-        low, high = high, high + max(1, (high - unit) // 8)
-    # In floats, the threshold `high` costs at most delta; `low` costs more, or is below `alone`.
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _approximate_cost(noise.sigma, unit, max_items, middle) > delta:
-            low = middle
-        else:
-            high = middle
+    in_floats = least_whole(
+        lambda at: _approximate_cost(noise.sigma, unit, max_items, at) <= delta, alone - 1
+    )
     return next(
-        at
-        for at in count(max(high, alone))
-        if any_weights_cost(noise, unit, max_items, at) <= budget
+        at for at in count(in_floats) if any_weights_cost(noise, unit, max_items, at) <= budget
     )
 
 

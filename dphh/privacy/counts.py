@@ -185,15 +185,6 @@ def _bound_of_noise_sum(sigma: int, draws: int, failing: Fraction) -> int:
     return ceil(max(z, 0.0) * sigma * sqrt(draws) + draws / 2)
 
 
-@dataclass(frozen=True, eq=False)
-class CountIntervals:
-    """Estimated counts with the low and high ends of their intervals."""
-
-    users: Integers
-    low: Integers
-    high: Integers
-
-
 def count_intervals(
     noised: Integers,
     octave_sums: Integers,
@@ -202,9 +193,9 @@ def count_intervals(
     confidence: float,
     *,
     simultaneous: bool = False,
-) -> CountIntervals:
-    """Estimates and intervals, in whole users, from the noised weights of keys and the noised sums
-    of octaves.
+) -> tuple[Integers, Integers, Integers]:
+    """Estimates and the low and high ends of their intervals, in whole users, from the noised
+    weights of keys and the noised sums of octaves.
 
     [low, high] contains a key's true number of users with probability `confidence`, for any data;
     with `simultaneous`, all intervals do at once with that probability.
@@ -214,13 +205,15 @@ def count_intervals(
     margins = interval_margins(sigma, confidence, weighing.octave_count, keys_at_once)
     users = np.maximum(noised + g // 2, 0) // g
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
-    return _intervals(users, noised, np.maximum(noised, 0), octave_sums, weighing, margins)
+    ends = _interval_ends(users, noised, np.maximum(noised, 0), octave_sums, weighing, margins)
+    return users, *ends
 
 
 def simultaneous_intervals(
     users: Integers, octave_sums: Integers, weighing: Weighing, sigma: int, confidence: float
-) -> CountIntervals:
-    """Intervals that all hold at once, for all keys of a release, from its estimates alone.
+) -> tuple[Integers, Integers]:
+    """The low and high ends of intervals that all hold at once, for all keys of a release, from its
+    estimates alone.
 
     An estimate tells its noised weight up to a rounding to whole users: users g - g // 2 is the
     least, if users > 0, and g - 1 more the most. So these contain what `count_intervals` says with
@@ -229,24 +222,25 @@ def simultaneous_intervals(
     g = weighing.unit
     margins = interval_margins(sigma, confidence, weighing.octave_count, weighing.keys)
     least = users * g - g // 2
-    return _intervals(users, least, least + g - 1, octave_sums, weighing, margins)
+    return _interval_ends(users, least, least + g - 1, octave_sums, weighing, margins)
 
 
-def _intervals(
+def _interval_ends(
     users: Integers,
     least_noised: Integers,
     most_noised: Integers,
     octave_sums: Integers,
     weighing: Weighing,
     margins: IntervalMargins,
-) -> CountIntervals:
-    """The intervals of estimates whose noised weights are in [least_noised, most_noised]."""
+) -> tuple[Integers, Integers]:
+    """The low and high ends of the intervals of estimates whose noised weights are in
+    [least_noised, most_noised]."""
     g = weighing.unit
     low = np.maximum(-((margins.below - least_noised) // g), 0)
     most = most_noised + margins.above
     high = (most + most_removed_by_bounding(most, octave_sums, weighing, margins)) // g
     # An interval without a whole number has missed the true one; it is extended to the estimate.
-    return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
+    return np.minimum(low, users), np.maximum(high, users)
 
 
 def most_removed_by_bounding(

@@ -34,20 +34,11 @@ class Cost:
     #: An epsilon for which no budget is charged, because another event charges for what is
     #: published.
     uncharged_epsilon: float | None = None
-    #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
-    sigma_or_delta: bool = False
-    #: The event itself, if it is a `ChosenUnionEvent`; `sigma` and `delta` here bound its cost.
-    chosen_union: ChosenUnionEvent | None = None
 
     def __post_init__(self) -> None:
         if not self.is_charged and self.uncharged_epsilon is None:
             raise UnpricedEventError(
                 "cost: found no amount; give sigma or delta, or uncharged_epsilon for a free event"
-            )
-        joint = self.sigma_or_delta or self.chosen_union is not None
-        if joint and (self.sigma is None or self.delta is None):
-            raise UnpricedEventError(
-                "cost: sigma_or_delta and chosen_union need sigma and delta; give both"
             )
 
     @property
@@ -150,7 +141,7 @@ class SetUnionEvent(Event):
 
     @cached_property
     def cost(self) -> Cost:
-        return Cost(sigma=self.sigma, delta=self.delta, sigma_or_delta=True)
+        return Cost(sigma=self.sigma, delta=self.delta)  # no user pays both in full
 
 
 @dataclass(frozen=True)
@@ -175,7 +166,7 @@ class ChosenUnionEvent(Event):
         least = min(self.sigma, self.rounds_sigma)
         # Rounded down, so that it bounds the cost of either choice.
         sigma = (1 - 2.0**-48) / math.hypot(1 / self.before, 1 / least)
-        return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta), chosen_union=self)
+        return Cost(sigma=sigma, delta=max(self.delta, self.rounds_delta))
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ TABLE_ONE = 1 << TABLE_BITS  # the probability 1 in the table's units
 REACH_IN_SIGMAS = 19  # the table ends at 19 sigma; the probability beyond is less than 2^-264
 LARGEST_TABLE_SIGMA = 2**18  # the largest sigma of a table, in grid units
 _WORKING_BITS = TABLE_BITS + 64  # entries are computed in units of 2^-_WORKING_BITS
+# Above pi, by a few units of 2^-_WORKING_BITS.
+_PI_ROUNDED_UP = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89452821E638D01398
 _LOG2_STRETCHES_OF_SIGMA = 6  # sigma is from 2^5 to 2^6 stretches long, 2^6 excluded
 _GUARD_BITS = 16  # the series h has so many more bits than the density g
 _SERIES_ERROR = 1 << 23  # a bound on the error of an entry's series, in units of the computation
@@ -267,7 +269,7 @@ def _probabilities_and_densities_of_stretches(sigma: int) -> Iterator[tuple[int,
     scale = (last * last).bit_length()  # h is a polynomial in c^2 / 2^scale, which is below 1
     series = _cosh_series(s, scale)
     density = isqrt(
-        (1 << 3 * _WORKING_BITS) * s.denominator**2 // (2 * _pi_rounded_up() * s.numerator**2)
+        (1 << 3 * _WORKING_BITS) * s.denominator**2 // (2 * _PI_ROUNDED_UP * s.numerator**2)
     )
     ratio = _exp_of_minus(1 / (2 * s * s))
     shrink = _exp_of_minus(1 / (s * s))
@@ -330,14 +332,6 @@ def _cosh_series(s: Fraction, scale: int) -> list[int]:
 def _exp_of_minus(x: Fraction) -> int:
     """exp(-x) for 0 < x <= 1, rounded down."""
     return _alternating_sum(lambda i: x**i / factorial(i))
-
-
-@lru_cache(maxsize=1)
-def _pi_rounded_up() -> int:
-    """Above pi in units of 2^-_WORKING_BITS, by Machin: 16 arctan(1/5) - 4 arctan(1/239)."""
-    fifth = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 5 ** (2 * i + 1)))
-    other = _alternating_sum(lambda i: Fraction(1, (2 * i + 1) * 239 ** (2 * i + 1)))
-    return 16 * (fifth + 2) - 4 * other
 
 
 def _alternating_sum(term: Callable[[int], Fraction]) -> int:

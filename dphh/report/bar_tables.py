@@ -130,14 +130,14 @@ def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     counting = counting_of(manifest)
     if counting["simultaneous"]:
         return counted
-    found = simultaneous_intervals(
+    low, high = simultaneous_intervals(
         counted["users"].to_numpy(),
         np.array(counting["lost_grid"], np.int64),
         Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
         counting["sigma_grid"],
         counting["confidence"],
     )
-    return counted.with_columns(low=found.low, high=found.high)
+    return counted.with_columns(low=low, high=high)
 
 
 def _in_order_of_groups(

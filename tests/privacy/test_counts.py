@@ -136,8 +136,8 @@ def draws(found, sigma, runs, seed):
         yield found.weights + weights, found.lost + lost, grid
 
 
-def holding(said, found):
-    return (said.low <= found.users) & (found.users <= said.high)
+def holding(low, high, found):
+    return (low <= found.users) & (found.users <= high)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_each_interval_holds_the_truth_as_often_as_it_says(name, confidence):
     found, sigma = setting_of(name)
     held = np.zeros(len(found.users))
     for noisy, lost, grid in draws(found, sigma, RUNS, seed=7):
-        said = count_intervals(noisy, lost, found.weighing, grid, confidence)
-        assert (said.low <= said.users).all() and (said.users <= said.high).all()
-        held += holding(said, found)
+        users, low, high = count_intervals(noisy, lost, found.weighing, grid, confidence)
+        assert (low <= users).all() and (users <= high).all()
+        held += holding(low, high, found)
     # The most luckless of these keys, and their mean, which the octaves' noise moves as a whole.
     assert held.min() >= binom.ppf(0.001 / len(held), RUNS, confidence)
     assert held.mean() / RUNS >= confidence - 2 * sqrt(confidence * (1 - confidence) / RUNS)
@@ -163,8 +163,8 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(name):
     found, sigma = setting_of(name)
     all_held = 0
     for noisy, lost, grid in draws(found, sigma, RUNS, seed=8):
-        said = count_intervals(noisy, lost, found.weighing, grid, 0.9, simultaneous=True)
-        all_held += bool(holding(said, found).all())
+        _, low, high = count_intervals(noisy, lost, found.weighing, grid, 0.9, simultaneous=True)
+        all_held += bool(holding(low, high, found).all())
     assert all_held / RUNS >= 0.9 - 3 * sqrt(0.09 / RUNS)
 
 
@@ -172,11 +172,11 @@ def test_below_none_an_interval_reaches_as_far_up_as_from_none():
     """It was "0 (0 to 0)" where the noise had taken a true 27: as if nobody were sure."""
     sigma, weighing = sigma_on_grid(10.0, 1, 4), Weighing(1, 1, 4)
     noisy = np.array([-60, -1, 0, 1, 60], np.int64) * weighing.unit
-    said = count_intervals(noisy, np.zeros(0, np.int64), weighing, sigma, 0.95)
-    assert said.users.tolist() == [0, 0, 0, 1, 60]
-    assert said.low.tolist()[:4] == [0, 0, 0, 0] and said.low[4] > 30
-    assert len({*said.high.tolist()[:3]}) == 1 and 15 < said.high[0] < 30
-    assert said.high[3] - said.high[2] == 1
+    users, low, high = count_intervals(noisy, np.zeros(0, np.int64), weighing, sigma, 0.95)
+    assert users.tolist() == [0, 0, 0, 1, 60]
+    assert low.tolist()[:4] == [0, 0, 0, 0] and low[4] > 30
+    assert len({*high.tolist()[:3]}) == 1 and 15 < high[0] < 30
+    assert high[3] - high[2] == 1
 
 
 @pytest.mark.parametrize("keys, most, bits", [(1, 1, 0), (50, 50, 4), (999, 30, 8)])
@@ -185,11 +185,11 @@ def test_from_estimates_alone_simultaneous_intervals_are_a_user_wider_at_most(ke
     random = np.random.default_rng(keys)
     noisy = np.rint(random.normal(0, 5 * sigma, keys)).astype(np.int64)
     lost = np.rint(random.normal(0, sigma, weighing.octave_count)).astype(np.int64)
-    own = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
-    said = simultaneous_intervals(own.users, lost, weighing, sigma, 0.95)
-    assert ((own.low - 1 <= said.low) & (said.low <= own.low)).all()
+    users, low, high = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
+    lower, higher = simultaneous_intervals(users, lost, weighing, sigma, 0.95)
+    assert ((low - 1 <= lower) & (lower <= low)).all()
     steepest = 1 + max(weighing.loss_ratios, default=0.0)
-    assert ((own.high <= said.high) & (said.high <= own.high + 1 + steepest)).all()
+    assert ((high <= higher) & (higher <= high + 1 + steepest)).all()
 
 
 def test_noise_on_the_grid_is_never_less_than_was_priced():

@@ -240,20 +240,19 @@ def test_going_costs_the_logarithm_rounded_up():
 def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
     epsilon, delta, theta, users
 ):
-    chosen = choose_theta_and_p(epsilon, delta, 10)
-    assert (chosen.theta, chosen.users_needed) == (theta, users)
-    assert path_delta(epsilon, chosen.p, theta, 10) == chosen.delta <= delta
-    assert removal_epsilon(chosen.p) <= epsilon
-    assert (Fraction(chosen.p) * 2**64).denominator == 1
-    assert users_needed(chosen.p, theta, 10) == users
+    chosen, rate = choose_theta_and_p(epsilon, delta, 10)
+    assert (chosen, users_needed(rate, theta, 10)) == (theta, users)
+    assert path_delta(epsilon, rate, theta, 10) <= delta
+    assert removal_epsilon(rate) <= epsilon
+    assert (Fraction(rate) * 2**64).denominator == 1
 
     def fits(p: float, threshold: int) -> bool:
         return path_delta(epsilon, p, threshold, 10) <= delta and removal_epsilon(p) <= epsilon
 
-    assert not fits(chosen.p * 1.01, theta)
+    assert not fits(rate * 1.01, theta)
     # Whatever another theta needs to do better: a rate that the budget does not allow.
     for other in range(max(theta - 4, 1), theta + 5):
-        rates = chosen.p * np.linspace(0.7, 1.3, 601)
+        rates = rate * np.linspace(0.7, 1.3, 601)
         better = [p for p in rates.tolist() if p < 1 and users_needed(p, other, 10) < users]
         assert not fits(min(better), other)
 

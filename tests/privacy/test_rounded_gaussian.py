@@ -76,8 +76,7 @@ def test_the_distance_covers_the_errors_of_all_masses():
 
 @pytest.mark.parametrize("shift", [-(1 << 120), 1 << 120])
 def test_a_wrong_constant_is_noticed(monkeypatch, shift):
-    pi = module._pi_rounded_up()
-    monkeypatch.setattr(module, "_pi_rounded_up", lambda: pi + shift)
+    monkeypatch.setattr(module, "_PI_ROUNDED_UP", module._PI_ROUNDED_UP + shift)
     with pytest.raises(DphhError, match="own check"):
         rounded_gaussian.__wrapped__(20)
 

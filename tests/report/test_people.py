@@ -35,8 +35,7 @@ def simulated(seed: int) -> Release:
     truth = np.array([users for each in TRUTH.values() for users in each.values()])
     at = level.weighing, level.sigma_grid, level.confidence
     found = count_intervals(truth * level.weighing.unit + noise, lost, *at, simultaneous=False)
-    ends = (each.tolist() for each in (found.users, found.low, found.high))
-    rows = iter(list(zip(*ends, strict=True)))
+    rows = iter(list(zip(*(each.tolist() for each in found), strict=True)))
     people = {text: {group: next(rows) for group in GROUPS} for text in TRUTH}
     return within_country(people, GROUPS[:-1], {**level.to_json(), "lost_grid": lost.tolist()})
 

@@ -57,7 +57,7 @@ def counts_with_intervals(
     keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
     noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])
-    said = count_intervals(
+    users_low_and_high = count_intervals(
         counts,
         lost,
         level.weighing,
@@ -65,9 +65,9 @@ def counts_with_intervals(
         level.confidence,
         simultaneous=level.simultaneous,
     )
-    columns = {"users": said.users, "low": said.low, "high": said.high}
+    columns = (pa.array(column, pa.int64()) for column in users_low_and_high)
     done = replace(level, lost_grid=tuple(lost.tolist()))
-    return done, {name: pa.array(column, pa.int64()) for name, column in columns.items()}
+    return done, dict(zip(("users", "low", "high"), columns, strict=True))
 
 
 def draw_counts(
@@ -97,7 +97,7 @@ def count_found_items(
     more than MOST_KEYS, the first row of each level is counted, then the second, and so on.
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
-    names = counting.group_names
+    names = (*counting.groups, OTHER_GROUP) if counting.by is not None else (None,)
     leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
     levels = found_rows.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]

@@ -18,8 +18,7 @@ proof is in docs/trie.md; `path_bound.py` bounds the maximum from above.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import FINDING_PROBABILITY
@@ -48,16 +47,6 @@ def path_guarantee(epsilon: float, p: float, theta: int, levels: int) -> tuple[f
     return epsilon, path_delta(epsilon, p, theta, levels)
 
 
-@dataclass(frozen=True)
-class PathParameters:
-    """The votes theta that a prefix needs, and the rate p; with what they find and cost."""
-
-    theta: int
-    p: float  # an exact multiple of 2^-64
-    users_needed: int  # the smallest number of holders with which an item is found
-    delta: float  # the `path_delta` of theta and p at the given epsilon
-
-
 def users_needed(p: float, theta: int, levels: int) -> int:
     """The smallest n such that an item that n users hold passes all levels with
     FINDING_PROBABILITY.
@@ -70,8 +59,9 @@ def users_needed(p: float, theta: int, levels: int) -> int:
 
 
 @lru_cache(maxsize=64, typed=True)
-def choose_theta_and_p(epsilon: float, delta: float, levels: int) -> PathParameters:
-    """The theta and p that find the rarest item at (epsilon, delta), in both directions.
+def choose_theta_and_p(epsilon: float, delta: float, levels: int) -> tuple[int, float]:
+    """The theta and p, a multiple of 2^-64, that find the rarest item at (epsilon, delta), in both
+    directions.
 
     For each theta the largest allowed p finds most. Of all thetas, the one with the fewest users is
     chosen, and if several tie, the one that finds an item of that many users most often.
@@ -83,22 +73,22 @@ def choose_theta_and_p(epsilon: float, delta: float, levels: int) -> PathParamet
     def rough_users(theta: int) -> float:
         return _users_needed_unrounded(search.rough_rate(theta), theta, levels)
 
-    def refined_choice(theta: int) -> tuple[int, float, PathParameters]:
-        p, cost = search.refined_rate(theta)
+    def users_failure_and_rate(theta: int) -> tuple[int, float, float]:
+        p = search.refined_rate(theta)
         n = users_needed(p, theta, levels)
-        return n, _failure_probability(n, p, theta), PathParameters(theta, p, n, cost)
+        return n, _failure_probability(n, p, theta), p
 
     # The search was coarse: try the best theta's neighbours, as long as one of them is better.
     best = integer_minimiser(rough_users, LARGEST_THETA)
-    choices = {best: refined_choice(best)}
+    choices = {best: users_failure_and_rate(best)}
     reach = 2
     while True:
         for theta in range(max(best - reach, 1), min(best + reach, LARGEST_THETA) + 1):
             if theta not in choices and rough_users(theta) < 1.005 * rough_users(best) + 1:
-                choices[theta] = refined_choice(theta)
+                choices[theta] = users_failure_and_rate(theta)
         better = min(choices, key=lambda theta: choices[theta][:2])
         if better == best:
-            return choices[best][2]
+            return best, choices[best][2]
         best, reach = better, 1
 
 
@@ -118,12 +108,11 @@ class _RateSearch:
         if theta not in self._rates:
             nearest = min(self._rates, key=lambda other: abs(other - theta), default=None)
             guess = self._rates.get(nearest or 0) or self.cap / 4
-            found = self._largest_rate(theta, guess, COARSE, 1.5, 1e-3)
-            self._rates[theta] = found[0]
+            self._rates[theta] = self._largest_rate(theta, guess, COARSE, 1.5, 1e-3)
         return self._rates[theta]
 
-    def refined_rate(self, theta: int) -> tuple[float, float]:
-        """The largest rate that this theta allows, to 10^-4, and the delta that it costs."""
+    def refined_rate(self, theta: int) -> float:
+        """The largest rate that this theta allows, to 10^-4."""
         return self._largest_rate(theta, self.rough_rate(theta), FINE, 1.004, 1e-4)
 
     def _largest_rate(
@@ -133,14 +122,14 @@ class _RateSearch:
         resolution: Resolution,
         first_factor: float,
         precision: float,
-    ) -> tuple[float, float]:
-        costs: dict[float, float] = {}
+    ) -> float:
+        def rate(log_p: float) -> float:
+            return min(rate_rounded_down(math.exp(log_p)), self.cap)
 
+        @cache
         def log_delta_slack(log_p: float) -> float:
-            p = min(rate_rounded_down(math.exp(log_p)), self.cap)
-            if p not in costs:
-                costs[p] = delta_bound(self.epsilon, p, theta, self.levels, resolution)
-            return math.log(self.delta / costs[p])
+            cost = delta_bound(self.epsilon, rate(log_p), theta, self.levels, resolution)
+            return math.log(self.delta / cost)
 
         ceiling, step = math.log(self.cap), math.log(first_factor)
         low = high = min(math.log(first_guess), ceiling)
@@ -151,14 +140,11 @@ class _RateSearch:
         else:
             while log_delta_slack(low) < 0:
                 if low <= floor:
-                    return 0.0, 1.0  # no rate is low enough
+                    return 0.0  # no rate is low enough
                 low, high, step = max(low - step, floor), low, 2 * step
         if log_delta_slack(high) < 0:
-            low, high = sign_change(log_delta_slack, low, high, precision)
-        else:
-            low = high
-        p = min(rate_rounded_down(math.exp(low)), self.cap)
-        return p, costs[p]
+            return rate(sign_change(log_delta_slack, low, high, precision)[0])
+        return rate(high)
 
 
 def _failure_probability(users: float, p: float, theta: int) -> float:

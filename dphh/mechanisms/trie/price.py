@@ -187,8 +187,7 @@ def _price_by_path(
     if (theta is None) != (p is None):
         raise UsageError("theta, p: found only one of them; give both, or neither")
     if theta is None or p is None:
-        chosen = choose_theta_and_p(epsilon, delta, max_length)
-        theta, p = chosen.theta, chosen.p
+        theta, p = choose_theta_and_p(epsilon, delta, max_length)
     else:
         if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
             raise UsageError(
