@@ -32,7 +32,6 @@ m (fewer hide less). Bisections return the end at which delta holds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -193,6 +192,7 @@ def central_epsilon(
     which saves work when only the maximum of several is needed.
     """
 
+    @cache
     def delta_slack(epsilon: float) -> float:
         """How far delta' at this epsilon' is below the largest allowed one. Roots of logarithms are
         compared, which are nearly linear in epsilon', so that searches are short."""
@@ -207,32 +207,21 @@ def central_epsilon(
         found = central_delta(blanket, reports, epsilon, LEFT_OUT_PART * each)
         return _root_of_minus_log(math.log(max(found, _TINY))) - _root_of_minus_log(log_each)
 
-    def first_guess() -> float:
-        """Epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
+    lowest, most = least / replaced, blanket.epsilon  # `most` always suffices
+    if lowest >= most or delta_slack(lowest) >= 0:
+        each = min(lowest, most)
+    else:
+        # Epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi).
         variation = central_delta(blanket, reports, 0.0, LEFT_OUT_PART * delta)
-        return 2.5 * variation * _root_of_minus_log(math.log(delta)) * math.sqrt(2)
-
-    each = _smallest_epsilon(delta_slack, first_guess, least / replaced, blanket.epsilon)
+        guess = 2.5 * variation * _root_of_minus_log(math.log(delta)) * math.sqrt(2)
+        low, high = lowest, min(max(guess, 1.5 * lowest), most)
+        while delta_slack(high) < 0 and high < most:
+            low, high = high, min(1.5 * high, most)
+        if delta_slack(high) < 0:
+            each = most
+        else:
+            each = sign_change(delta_slack, low, high, BISECTION_PRECISION, relative=True)[1]
     return each if replaced == 1 else replaced * each * (1 + 1e-15)
-
-
-def _smallest_epsilon(
-    delta_slack: Callable[[float], float],
-    first_guess: Callable[[], float],
-    least: float,
-    most: float,
-) -> float:
-    """The smallest epsilon >= `least` with `delta_slack` of 0 or more, rounded up; `most` always
-    suffices."""
-    delta_slack = cache(delta_slack)
-    if least >= most or delta_slack(least) >= 0:
-        return min(least, most)
-    low, high = least, min(max(first_guess(), 1.5 * least), most)
-    while delta_slack(high) < 0:
-        if high == most:
-            return most
-        low, high = high, min(1.5 * high, most)
-    return sign_change(delta_slack, low, high, BISECTION_PRECISION, relative=True)[1]
 
 
 def _root_of_minus_log(log_delta: float) -> float:
