@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from dphh.errors import EngineOutOfMemory
@@ -197,10 +198,8 @@ def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
 # What is brought to blocks
 
 
-def rows_of_tasks(
-    blocks: pa.Table, values: dict[Any, int], cut: int, tasks: int = 1
-) -> list[list[pa.RecordBatch]]:
-    """What `sql/spark/brought.sql` gives to each task, where a task has every so many parts."""
+def rows_of_parts(blocks: pa.Table, values: dict[Any, int]) -> list[tuple[pa.Table, pa.Table]]:
+    """Of each part the rows of blocks and those of values, as a task gets them."""
     held = column(blocks, "words" if "words" in blocks.column_names else "keys")
     names = pa.array([f"file {row}" for row in range(len(blocks))])
     asked = keys_of_blocks(iter([pa.record_batch([names, held], ["block", "held"])]), PARTS)
@@ -208,22 +207,20 @@ def rows_of_tasks(
     given = pa.table(
         [part_of_key(PARTS)(keys), keys, list(values.values())], ["part", "key", "value"]
     )
-    both = pa.concat_tables([given, pa.Table.from_batches([*asked])], promote_options="default")
-    order = ["key", "value", "block", "places", "keys"]
-    parts = both.column("part").to_numpy()
+    both = (pa.Table.from_batches([*asked]), given)
     return [
-        both.filter(pa.array(parts % tasks == task)).select(order).to_batches(max_chunksize=cut)
-        for task in range(tasks)
+        (of_blocks, of_values)
+        for part in range(PARTS)
+        for of_blocks, of_values in [[rows.filter(pc.field("part") == part) for rows in both]]
     ]
 
 
-def brought(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> pa.Array:
+def brought(blocks: pa.Table, parts: list[tuple[pa.Table, pa.Table]]) -> pa.Array:
     """The values of each block, in whatever order tasks ended."""
     found: list[list[Any]] = [[] for _ in range(len(blocks))]
-    for rows in reversed(tasks):
-        for each in values_of_keys(iter(rows)):
-            for row in each.to_pylist():
-                found[int(row.pop("block").split()[1])].append(row)
+    for rows in reversed(parts):
+        for row in values_of_keys(*rows).to_pylist():
+            found[int(row.pop("block").split()[1])].append(row)
     fields = [("places", pa.list_(pa.int64())), ("values", pa.list_(pa.int64()))]
     return pa.array(found, pa.list_(pa.struct(fields)))
 
@@ -231,47 +228,41 @@ def brought(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> pa.Array:
 W = {"to": 9, "be": 5, "or": 3, "not": 1, "in no text": 8}
 
 
-def given(blocks: pa.Table, tasks: list[list[pa.RecordBatch]]) -> Counter[str]:
+def given(blocks: pa.Table, values: dict[Any, int]) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
-    arguments = [*users, *of_all(blocks, CAP, BITS, 0), brought(blocks, tasks)]
+    w = brought(blocks, rows_of_parts(blocks, values))
+    arguments = [*users, *of_all(blocks, CAP, BITS, 0), w]
     return sums(Spark().call("contributions_by_w", *arguments, objects=[SALT]))
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 100])
-@pytest.mark.parametrize("tasks", [1, 2])
-def test_blocks_get_the_values_of_their_own_words(cut: int, tasks: int) -> None:
+def test_blocks_get_the_values_of_their_own_words() -> None:
+    """Also where another block has another word at the same place."""
     blocks = blocks_of(*halves())
-    found = given(blocks, rows_of_tasks(blocks, W, cut, tasks))
+    found = given(blocks, W)
     wanted: Counter[str] = Counter()
     for held in HELD:
         norm = isqrt(sum(W[word] ** 2 for word in held) - 1) + 1
         wanted.update({word: 2**BITS * W[word] // norm for word in held})
     assert found == wanted
-
-
-def test_a_word_that_comes_without_its_value_is_refused() -> None:
-    """Also where another block has a value at its place."""
-    blocks = blocks_of(USERS)
-    with pytest.raises(RuntimeError, match="a word came without its value"):
-        given(blocks, rows_of_tasks(blocks, {"to": 9, "be": 5, "not": 1}, 100))
     apart = blocks_of({"ann": [["x", "y"]]}, {"bob": [["z"]]})
-    tasks = rows_of_tasks(apart, {"x": 1, "y": 1, "z": 1}, 100)
-    assert given(apart, tasks) == {"x": 512, "y": 512, "z": 1024}
-    with pytest.raises(RuntimeError, match="a word came without its value"):
-        given(apart, rows_of_tasks(apart, {"x": 1, "y": 1}, 1))
+    assert given(apart, {"x": 1, "y": 1, "z": 1}) == {"x": 512, "y": 512, "z": 1024}
 
 
 def test_keys_of_positions_are_named_once_and_get_their_values() -> None:
-    keys = pa.array([np.array(some, "<i8").tobytes() for some in ([5, -1, 9, 5], [])], pa.binary())
+    keys = pa.array(
+        [np.array(some, "<i8").tobytes() for some in ([50, -1, 90, *range(20), 50], [])],
+        pa.binary(),
+    )
     blocks = pa.table({"keys": keys})
-    (rows,) = rows_of_tasks(blocks, {5: 70, 7: 1, 9: 3}, 2)
-    named = [key for each in rows for key in each.column("keys").flatten().to_pylist()]
-    assert sorted(named) == [5, 9]
+    rows = rows_of_parts(blocks, {50: 70, 70: 1, 90: 3})
+    lists = [keys for of_blocks, _ in rows for keys in of_blocks.column("keys").to_pylist()]
+    named = [key for keys in lists for key in keys]
+    assert sorted(named) == [*range(20), 50, 90]
     read = [
         {key: value for part in parts for key, value in zip(*part.values(), strict=True)}
-        for parts in brought(blocks, [rows]).to_pylist()
+        for parts in brought(blocks, rows).to_pylist()
     ]
-    assert read == [{5: 70, 9: 3}, {}]
+    assert read == [{50: 70, 90: 3}, {}]
 
 
 # What draws

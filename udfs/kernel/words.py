@@ -37,7 +37,6 @@ class WordsOfBlock:
     """The distinct words of a block's users. The block's word ids are indices of `words`."""
 
     words: Any
-    ids_at_positions: Any
 
     def __len__(self) -> int:
         return len(self.words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -30,9 +29,25 @@ def register(
 ) -> None:
     """Register a function of `udfs/` as `dphh_NAME`. It gets the run's `words` where it takes
     words; queries name an object by its index in `objects`."""
+
+    def argument_from_column(kind: ArgumentKind, column: Any) -> Any:
+        if kind == ROW_WORDS:
+            return words
+        if kind == LOOKUP:
+            number = column[0].as_py()
+            return None if number is None else objects[number]
+        return column[0].as_py() if isinstance(kind, Constant) else column
+
+    def apply_to_columns(*columns: Any) -> pa.Array:
+        if not len(columns[0]):
+            return pa.array([], function.gives)
+        return function.body(*map(argument_from_column, function.takes, columns))
+
+    apply_to_columns.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]
+    )
     argument_types = [duckdb_type(kind) for kind in function.takes]
-    body = _applied_to_columns(function, words, objects)
-    register_arrow(con, name, body, argument_types, duckdb_type(function.gives))
+    register_arrow(con, name, apply_to_columns, argument_types, duckdb_type(function.gives))
 
 
 def register_arrow(
@@ -62,25 +77,3 @@ def duckdb_type(kind: ArgumentKind) -> str:
     if pa.types.is_struct(kind):
         return f"STRUCT({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in kind)})"
     return _DUCKDB_TYPES[kind]
-
-
-def _applied_to_columns(
-    function: Function, words: WordsWithIds, objects: list[Any]
-) -> Callable[..., pa.Array]:
-    def argument_from_column(kind: ArgumentKind, column: Any) -> Any:
-        if kind == ROW_WORDS:
-            return words
-        if kind == LOOKUP:
-            number = column[0].as_py()
-            return None if number is None else objects[number]
-        return column[0].as_py() if isinstance(kind, Constant) else column
-
-    def apply_to_columns(*columns: Any) -> pa.Array:
-        if not len(columns[0]):
-            return pa.array([], function.gives)
-        return function.body(*map(argument_from_column, function.takes, columns))
-
-    apply_to_columns.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(function.takes))]
-    )
-    return apply_to_columns

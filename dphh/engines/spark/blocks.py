@@ -82,8 +82,9 @@ def _block_of_users(users: Users, words: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["user_hashes", "lengths", "ids", "words"])
 
 
-# A join brings values to the blocks that have their keys (`sql/spark/brought.sql`). Each row of the
-# join has many keys of a block: with one key a row, it would cost more than all else of a level.
+# Values are brought to the blocks that have their keys. Keys are divided into parts. A task gets
+# the values of a part and, from each block, the block's keys in that part, as one row: with one key
+# a row, it would cost more than all else of a level.
 
 #: A block's name is its place in the files of its table, because two blocks may hold the same.
 BLOCK_NAME_SQL = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
@@ -119,20 +120,14 @@ def keys_of_blocks(batches: Batches, part_count: int) -> Batches:
             yield pa.RecordBatch.from_arrays(columns, ["part", "block", "places", "keys"])
 
 
-def values_of_keys(batches: Batches) -> Batches:
-    """From rows (key, value), followed by rows (block, places, keys), to rows (block, places,
-    values). Keys without a value are left out."""
-    given: list[pa.RecordBatch] = []
-    for rows in batches:
-        is_value = rows.column("block").is_null()
-        given.append(rows.filter(is_value).select(["key", "value"]))
-        asked = rows.filter(pc.invert(is_value))
-        if asked.num_rows:
-            key, value = map(one_array, pa.Table.from_batches(given).columns)
-            block, places, keys = (asked.column(name) for name in ("block", "places", "keys"))
-            found = pc.index_in(keys.flatten(), key)
-            there = found.is_valid()
-            counts = sums_of_runs(lengths_of(places), there.to_numpy(False))
-            lists = (places.flatten().filter(there), value.take(found.drop_null()))
-            columns = [block, *(lists_of(counts, each) for each in lists)]
-            yield pa.RecordBatch.from_arrays(columns, ["block", "places", "values"])
+def values_of_keys(of_blocks: pa.Table, of_values: pa.Table) -> pa.Table:
+    """From the rows (part, block, places, keys) and (part, key, value) of one part to rows (block,
+    places, values). Keys without a value are left out."""
+    block, places, keys = map(one_array, of_blocks.columns[1:])
+    key, value = map(one_array, of_values.columns[1:])
+    found = pc.index_in(keys.flatten(), key)
+    there = found.is_valid()
+    counts = sums_of_runs(lengths_of(places), there.to_numpy(False))
+    lists = (places.flatten().filter(there), value.take(found.drop_null()))
+    columns = [block, *(lists_of(counts, each) for each in lists)]
+    return pa.table(columns, ["block", "places", "values"])

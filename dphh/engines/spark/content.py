@@ -49,7 +49,7 @@ _METADATA_FILES = ("_metadata", "_common_metadata")
 #: Types, besides text, that a column of groups may have: a value has the same text on every engine.
 GROUP_TYPES = (IntegralType, BooleanType, DateType, NullType)
 #: A function that takes what is to be called when the run ends.
-UndoAtClose = Callable[[Callable[[], object]], None]
+UndoAtClose = Callable[[Callable[[], object]], object]
 
 
 def open_corpus(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose) -> OpenedCorpus:

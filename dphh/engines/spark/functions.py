@@ -26,8 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from dphh.errors import EngineOutOfMemory
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
-from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.kernel.words import WordsOfBlock
+from dphh.udfs.kernel.words import WordsOfBlock, values_by_key
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf
@@ -97,10 +96,7 @@ def _call_for_each_block(
         of_row = [column.slice(row, 1) for column in columns]
         words = None
         if ROW_WORDS in function.takes:
-            place = function.takes.index(ROW_WORDS)
-            words = WordsOfBlock(
-                of_row[place].flatten(), _numbers_from_bytes(of_row[place - 1], INTS)
-            )
+            words = WordsOfBlock(of_row[function.takes.index(ROW_WORDS)].flatten())
         arguments = zip(function.takes, of_row, strict=True)
         found = function.body(*(_argument(kind, of, words, objects) for kind, of in arguments))
         if function.keys_are_words and words is not None:
@@ -131,27 +127,13 @@ def _argument(
 
 def _lookup_value(column: Any, words: WordsOfBlock | None, objects: Sequence[Broadcast]) -> Any:
     if pa.types.is_list(column.type):
-        places, values = (each.flatten().to_numpy() for each in column.flatten().flatten())
-        return _brought_value(places, values, words)
+        lists = (each.flatten() for each in column.flatten().flatten())
+        return values_by_key(pa.table([*lists], ["key", "value"]), words)
     number = column[0].as_py()
     if number is None:
         return None
     value = objects[number].value
     return value.by_id(words) if hasattr(value, "by_id") else value
-
-
-def _brought_value(places: Any, values: Any, words: WordsOfBlock | None) -> Any:
-    """The values that were brought to a block, as functions look them up: by key or, if the block
-    has words, by word id."""
-    if words is None:
-        return KeyIndex(places), values
-    there = np.zeros(len(words) + 1, dtype=np.bool_)
-    there[places] = there[-1] = True
-    if not there.take(words.ids_at_positions, mode="wrap").all():
-        raise RuntimeError("a defect, please report: a word came without its value")
-    by_id = np.full(len(there), -1, dtype=np.int64)
-    by_id[places] = values
-    return by_id
 
 
 def _numbers_from_bytes(column: Any, kind: pa.DataType) -> Any:

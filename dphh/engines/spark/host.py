@@ -75,22 +75,31 @@ class SparkHost(Host):
         self._count = 0
         self._is_open = False
         self._folder: RunFolder | None = None
-        self._closing_actions: list[Any] = []
+        #: What is undone when the run ends, the last first, whether or not Spark still answers.
+        self._undone_at_close = ExitStack()
+        self._undone_at_close.push(self._ignore_ended_java)
         quiet_py4j()
-        self.owner, self._started = find_or_start_spark(corpus, limits)
+        self.owner, is_started_here = find_or_start_spark(corpus, limits)
+        if is_started_here:
+            self._undone_at_close.callback(self.owner.stop)
         # The run's own session has its own views, functions and settings, on the same executors.
         self.spark = self.owner.newSession()
         self._context: Any = self.owner.sparkContext
-        self._described = self._context.getLocalProperty("spark.job.description")
+        described: Any = self._context.getLocalProperty("spark.job.description")
+        self._undone_at_close.callback(
+            self._context.setLocalProperty, "spark.job.description", described
+        )
         self._tag = f"dphh-{uuid.uuid4().hex}"
         self._context.addJobTag(self._tag)
+        self._undone_at_close.callback(self._context.removeJobTag, self._tag)
         try:
             self._configure_session()
             check_workers(self.spark)
             self._folder = RunFolder(self.spark)
+            self._undone_at_close.callback(self._folder.close)  # it holds private rows
             for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
-            self._opened = open_corpus(self.spark, corpus, self.undo_at_close)
+            self._opened = open_corpus(self.spark, corpus, self._undone_at_close.callback)
         except BaseException:
             self.close()
             raise
@@ -104,20 +113,8 @@ class SparkHost(Host):
             self.spark.conf.set(partitions, str(self._context.defaultParallelism))
 
     def close(self) -> None:
-        # The folder holds private rows: it is removed whether or not Spark still answers.
-        with ExitStack() as at_last:
-            at_last.push(self._ignore_ended_java)
-            if self._started:
-                at_last.callback(self.owner.stop)
-            at_last.callback(
-                self._context.setLocalProperty, "spark.job.description", self._described
-            )
-            for undo in self._closing_actions:
-                at_last.callback(undo)
-            if self._folder is not None:
-                at_last.callback(self._folder.close)
-            at_last.callback(self._context.removeJobTag, self._tag)
-            at_last.callback(self._context.cancelJobsWithTag, self._tag)
+        with self._undone_at_close:
+            self._context.cancelJobsWithTag(self._tag)
 
     def _ignore_ended_java(self, _: Any, problem: BaseException | None, __: Any) -> bool:
         """Ignore that closing failed because Java has ended: a step has raised this error already.
@@ -130,9 +127,6 @@ class SparkHost(Host):
                 f"{self._folder.path}: remove this folder"
             )
         return True
-
-    def undo_at_close(self, undo: Any) -> None:
-        self._closing_actions.append(undo)
 
     def has_rows_without_user(self) -> bool:
         with hide_spark_errors("find_rows_without_user"):
@@ -179,7 +173,7 @@ class SparkHost(Host):
             elif isinstance(value, Lookup):
                 arguments[name] = len(objects)
                 objects.append(Broadcast(self.spark, name, value.value))
-                self.undo_at_close(objects[-1].destroy)
+                self._undone_at_close.callback(objects[-1].destroy)
             elif isinstance(value, int) and value >= 1 << 63:
                 arguments[name] = Decimal(value)
         for name in dict.fromkeys(functions_called_in(spark_sql(step))):
@@ -220,7 +214,7 @@ class SparkHost(Host):
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         """Keys of blocks and values are divided into parts by a hash of the key. Tasks look up the
         values of each part's keys, and a join brings them to the blocks as a column: so a process
-        has in memory no more than its block or its parts."""
+        has in memory no more than a block or a part."""
         # 16 parts for each task: with fewer, some tasks would have many and others none.
         part_count = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
         table, _ = self._tables[to]
@@ -228,15 +222,16 @@ class SparkHost(Host):
         with hide_spark_errors(step):
             arguments = self._register_functions(step, parameters)
             values = self.frame_of_query(step, spark_sql(step), arguments)
-            values.createOrReplaceTempView("brought_values")
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(part_count), "int")
-            table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
+            of_values = values.selectExpr("dphh_part(key) AS part", "key", "value").groupBy("part")
+            of_blocks = table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
                 partial(blocks.keys_of_blocks, part_count=part_count),
                 f"part int, block string, places array<bigint>, keys array<{kind}>",
-            ).createOrReplaceTempView("keys_of_blocks")
-            rows = self.frame_of_query(step, spark_sql("brought"), {})
-            found = rows.mapInArrow(blocks.values_of_keys, blocks.VALUES_SCHEMA).groupBy("block")
-            brought = found.agg(collect_list(struct("places", "values")).alias(name))
+            )
+            of_parts = of_blocks.groupBy("part").cogroup(of_values)
+            found = of_parts.applyInArrow(blocks.values_of_keys, blocks.VALUES_SCHEMA)
+            lists = collect_list(struct("places", "values")).alias(name)
+            brought = found.groupBy("block").agg(lists)
             whole = table.selectExpr(blocks.BLOCK_NAME_SQL, "*").join(brought, "block", "left")
             whole.createOrReplaceTempView(f"{to}_with_{name}")
             self._brought[name] = to
