@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -300,8 +300,12 @@ def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
-    if isinstance(known, str):
-        raise UsageError("known: found a text; give a list of words")
+    def is_word(word: Any) -> bool:
+        is_list = isinstance(word, list | tuple)
+        return isinstance(word, str) or (is_list and all(isinstance(each, str) for each in word))
+
+    if isinstance(known, str) or not (isinstance(known, Collection) and all(map(is_word, known))):
+        raise UsageError("known: give a list of words, each a text or a list of its characters")
     return tuple(word if isinstance(word, str) else tuple(word) for word in known)
 
 
