@@ -45,11 +45,11 @@ def test_no_pair_of_neighbours_differs_by_more_than_is_claimed(cell: Cell, tmp_p
 def test_half_the_noise_is_caught(
     cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    invert = noise._Sampler.invert
+    noise_of = noise._Sampler.noise_of
 
     def halved(sampler, words, *rest):
-        return invert(sampler, words, *rest) // 2
+        return noise_of(sampler, words, *rest) // 2
 
-    monkeypatch.setattr(noise._Sampler, "invert", halved)
+    monkeypatch.setattr(noise._Sampler, "noise_of", halved)
     with pytest.raises(AssertionError, match="neighbours differ"):
         check(cell("duckdb", tmp_path, 1))
