@@ -199,7 +199,7 @@ class Corpus:
         }
 
 
-#: The options of a corpus with their types and defaults.
+#: Each option of `Corpus` by name: its type and default, as an `inspect.Parameter`.
 CORPUS_OPTIONS = signature(Corpus, eval_str=True).parameters
 
 

@@ -86,7 +86,7 @@ class EngineError(DphhError):
     """An engine failed while it ran a level. Its message is withheld: it may quote private data."""
 
 
-class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
+class EngineOutOfResources(EngineError):  # noqa: N818 - says what ran out
     """A step needs more than the engine may use: memory, disk space to spill to, or (on Spark) what
     can be broadcast."""
 

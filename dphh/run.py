@@ -122,7 +122,7 @@ def run(
             remember(request, book, booked.run_id)
         if booked.settled:  # another process has settled the run since `before_reading`
             return _save_to_folder(stored_release(book, booked.run_id), out)
-        _announce_run(corpus, booked, note, say)
+        _say_notes_at_start(corpus, booked, note, say)
         source.secret_key = booked.key
         with _recording_failure(price, book, booked):
             say("reading the corpus")
@@ -208,9 +208,11 @@ def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     return release
 
 
-def _announce_run(corpus: Corpus, booked: Booked, note: Note | None, say: Progress) -> None:
-    if note is not None:
-        say(note)
+def _say_notes_at_start(
+    corpus: Corpus, booked: Booked, note_on_earlier_run: Note | None, say: Progress
+) -> None:
+    if note_on_earlier_run is not None:
+        say(note_on_earlier_run)
     if booked.new and not booked.accounts:
         say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
     if not booked.new:
@@ -258,7 +260,7 @@ def release_of(
         "run_id": run_id,
         "parameters": recorded_parameters(price, corpus),
         "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.kind == "path").to_json(),
-        "levels": [step.manifest() for step in levels],
+        "levels": [step.manifest_entry() for step in levels],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
         "randomness": (

@@ -72,9 +72,9 @@ WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 ONE_INT, ONE_LONG = Constant(pa.int32()), Constant(LONG)
 ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64_AS_DECIMAL)
-#: The arguments by which users are bounded: max_items, grid_bits, salt.
-BOUNDING_ARGUMENTS = (ONE_INT, ONE_INT, LOOKUP)
-SIGMA_AND_PURPOSE = (ONE_LONG, ONE_TEXT)
+#: Kinds of the arguments by which users are bounded: max_items, grid_bits, salt.
+KINDS_OF_BOUNDING_ARGUMENTS = (ONE_INT, ONE_INT, LOOKUP)
+KINDS_OF_SIGMA_AND_PURPOSE = (ONE_LONG, ONE_TEXT)
 SPURIOUS_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
 FORECAST_ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
@@ -101,14 +101,16 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
         "absent_bins": drawing(
-            absent_by_bin, (LONG, LONG, *SIGMA_AND_PURPOSE), list_of_structs(bin=LONG, grams=LONG)
+            absent_by_bin,
+            (LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE),
+            list_of_structs(bin=LONG, grams=LONG),
         ),
         "absent_nonpositive": drawing(
-            absent_nonpositive, (LONG, LONG, LONG, *SIGMA_AND_PURPOSE), LONG
+            absent_nonpositive, (LONG, LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE), LONG
         ),
         "lifted_grams_of_class": drawing(
             spurious_of_classes,
-            (LONG, FORECAST_ROWS_TYPE, LOOKUP, *SIGMA_AND_PURPOSE),
+            (LONG, FORECAST_ROWS_TYPE, LOOKUP, *KINDS_OF_SIGMA_AND_PURPOSE),
             SPURIOUS_TYPE,
         ),
         "lifted": drawing(
@@ -131,19 +133,21 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "contributions_of_words": Function(
             of.contributions_by(of.equal_weights_of_words),
-            (*USERS_IDS, ROW_WORDS, *BOUNDING_ARGUMENTS),
+            (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "contributions_by_w": Function(
             of.contributions_by(of.weights_by_w),
-            (*USERS_IDS, ROW_WORDS, *BOUNDING_ARGUMENTS, LOOKUP),
+            (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "weight": Function(of.relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_by(EqualWeights), (*USERS_KEYS, *BOUNDING_ARGUMENTS), WEIGHTS_TYPE
+            of.contributions_by(EqualWeights),
+            (*USERS_KEYS, *KINDS_OF_BOUNDING_ARGUMENTS),
+            WEIGHTS_TYPE,
         ),
         "round_1_contributions": Function(
             of.contributions_by(Round1Weights), (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE

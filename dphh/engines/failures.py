@@ -15,7 +15,13 @@ from dataclasses import dataclass
 import duckdb
 
 from dphh.corpora.tables import bad_line_message
-from dphh.errors import SHOW_ERRORS_VARIABLE, CorpusError, DphhError, EngineError, EngineOutOfMemory
+from dphh.errors import (
+    SHOW_ERRORS_VARIABLE,
+    CorpusError,
+    DphhError,
+    EngineError,
+    EngineOutOfResources,
+)
 from dphh.rows.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import query_paths
@@ -55,7 +61,7 @@ class EngineFailures:
             raise
         except self.errors as problem:
             if self.is_out_of_memory(problem):
-                raise EngineOutOfMemory(
+                raise EngineOutOfResources(
                     f"{self.engine} ran out of {self.ran_out_of} in the step {step!r}: "
                     f"{self.more_memory}"
                 ) from None

@@ -73,7 +73,7 @@ class Booking:
 
 
 def percent(share: float) -> str:
-    """A share of a cap in whole percent; rounding never makes a partial share 0% or 100%."""
+    """A share of a cap as text: whole percent, never 0% or 100% for a partial share."""
     if 0 < share < 0.01:
         return "less than 1%"
     if 0.99 < share < 1:

@@ -22,7 +22,8 @@ Setting = dict[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """A verb, its parameters, its data and its price, without the caller and the run id."""
+    """What is asked of the ledger: a verb, its parameters, a corpus and a price. Who asks and the
+    run id are no part of it. `digest` tells whether two requests are equal."""
 
     corpus: Corpus
     verb: str

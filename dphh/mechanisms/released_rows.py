@@ -20,7 +20,8 @@ class LevelDone:
     level: Level
     rows: Any
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest_entry(self) -> dict[str, Any]:
+        """This level's entry in the manifest, with how many rows it releases."""
         return {**self.level.to_json(), "released": self.rows.num_rows}
 
 

@@ -11,7 +11,7 @@ from dphh.privacy.events import Event
 from dphh.wording.options import check_whole
 
 #: Levels; their events, which state their cost; and the parts of delta, each (purpose, amount).
-LevelsAndCost = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+LevelsEventsDeltaParts = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 #: A plan says how many users an item needs in order to be found with this probability.

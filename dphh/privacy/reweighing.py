@@ -54,7 +54,7 @@ class Reweighing:
 
     @classmethod
     def after_rounds(cls, rounds: Sequence[RoundNoise], threshold: int, bits: int) -> Reweighing:
-        """The numbers for the round after these, whose threshold is on a grid of 2^bits."""
+        """The numbers for the round after `rounds`. Its `threshold` is on a grid of 2^bits."""
         first = rounds[0]
         total, exact = 0, Fraction(0)
         for each in rounds:

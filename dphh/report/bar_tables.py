@@ -43,7 +43,7 @@ class Bar:
     error: float | None = None
 
     @property
-    def text(self) -> str:
+    def number_text(self) -> str:
         if self.value is None:
             return ""
         if self.low is not None:
@@ -51,7 +51,7 @@ class Bar:
         return f"{self.value:,.1f}" + ("" if self.error is None else f" ± {self.error:,.1f}")
 
     @property
-    def interval(self) -> str:
+    def interval_text(self) -> str:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
 
 
@@ -116,7 +116,7 @@ def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
     bars = [bar for table in tables for _, bars_of_item in table.rows for bar in bars_of_item]
     if any(bar.low is not None for bar in bars):
         return meaning_of_counts(release.manifest)
-    return meaning_of_scores(release.manifest) if any(bar.text for bar in bars) else ""
+    return meaning_of_scores(release.manifest) if any(bar.number_text for bar in bars) else ""
 
 
 def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:

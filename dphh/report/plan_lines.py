@@ -92,9 +92,9 @@ def levels_and_counts_lines(price: Price) -> Lines:
             if counting.beginnings
             else "all that is found"
         )
-        whole = f"each user counts as one for up to {counting.max_items:,} of {what}"
+        most = f"{counting.max_items:,} of {what}"
         lines += [
-            ("counts", f"{whole}, and for less of each beyond that"),
+            ("counts", f"a user with up to {most} counts as one for each; with more, as less"),
             ("", f"{noise}, or less where fewer are found"),
             ("", intervals),
         ]

@@ -59,7 +59,7 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     for item, bars in first:
         name = one_line(item, name_width)
         for bar, group in zip(bars, table.groups or ("",), strict=True):
-            numbers = f"{bar.text:>{NUMBER_WIDTH}}  {bar.interval:<{NUMBER_WIDTH}}"
+            numbers = f"{bar.number_text:>{NUMBER_WIDTH}}  {bar.interval_text:<{NUMBER_WIDTH}}"
             said = f"{numbers}  {one_line(group, NUMBER_WIDTH)}"
             lines.append(f"    {padded(name, name_width)}  {said}".rstrip())
             name = ""

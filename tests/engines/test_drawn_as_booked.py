@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import norm
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.randomness import PURPOSES_DRAWN_ONCE
+from dphh.udfs.draws.randomness import PURPOSES_FIXED_IN_RUN
 from tests.draws import curve
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
@@ -316,7 +316,7 @@ def test_what_is_drawn_is_what_is_priced_booked_and_written(
     assert len(set(steps)) == len(steps)
     for purpose in run.asked.words:
         of = [step for step in steps if is_of(purpose, step)]
-        assert len(of) == (not any(is_of(purpose, once) for once in PURPOSES_DRAWN_ONCE)), purpose
+        assert len(of) == (not any(is_of(purpose, once) for once in PURPOSES_FIXED_IN_RUN)), purpose
     for draw in run.asked.draws:
         assert any(is_of(draw.purpose, step) for step in steps), draw
 

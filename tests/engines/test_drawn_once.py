@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dphh import Ledger
-from dphh.udfs.draws.randomness import PURPOSES_DRAWN_ONCE
+from dphh.udfs.draws.randomness import PURPOSES_FIXED_IN_RUN
 from tests.engines.recorded_runs import CASES, Draw, Listening, corpus_of, is_of, ran, recorded
 
 
@@ -60,7 +60,7 @@ def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
     # Cut after each level, and once more.
     assert len(asked) > 1 + len([step for step in steps if step != "counts"])
     for each in asked:
-        purposes = [purpose for purpose in each.words if purpose not in PURPOSES_DRAWN_ONCE]
+        purposes = [purpose for purpose in each.words if purpose not in PURPOSES_FIXED_IN_RUN]
         assert all(any(is_of(purpose, step) for step in each.steps) for purpose in purposes)
     for step in steps:
         draws = [draw for each in asked for draw in each.of(step)]

@@ -154,7 +154,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         host.write("users", blocks.unionAll(blocks))
         host.write(
             "earlier_sums",
-            host.frame_of_query("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}),
+            host.lazy_frame("sums", "SELECT 'a' AS key, 1000000 AS noisy_sum", {}),
         )
         host.bring("w", "weights_of_round", "users", total_precision=1, deviation=1, threshold=1)
         bounding = bounding_parameters(host, bare_level(1), "noise")
@@ -214,15 +214,15 @@ def queries(monkeypatch) -> list[Query]:
     from dphh.engines.spark.host import SparkHost
 
     seen: list[Query] = []
-    frame_of_query = SparkHost.frame_of_query
+    lazy_frame = SparkHost.lazy_frame
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
-        frame = frame_of_query(self, step, select, parameters)
+        frame = lazy_frame(self, step, select, parameters)
         described = self.spark.sparkContext.getLocalProperty("spark.job.description")
         seen.append(Query(step, select, parameters, str(described), frame))
         return frame
 
-    monkeypatch.setattr(SparkHost, "frame_of_query", listen)
+    monkeypatch.setattr(SparkHost, "lazy_frame", listen)
     return seen
 
 

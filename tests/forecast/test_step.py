@@ -12,7 +12,7 @@ from scipy.stats import norm
 from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LadderState, LevelToRun
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams
+from dphh.mechanisms.ngrams.forecast.two_rounds import ReleasedGrams
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
 from dphh.privacy.forecast_rounds import Bins, Floats, Integers
@@ -52,7 +52,7 @@ class Told:
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
         return self.nonpositive
 
-    def passing_grams(self, thresholds: Integers) -> PassedGrams:
+    def passing_grams(self, thresholds: Integers) -> ReleasedGrams:
         self.thresholds = thresholds
         group = self.valid.classes_of(KEYS)
         self.masses = self.valid.forecasts[group]
@@ -60,7 +60,7 @@ class Told:
         column = self.noise_bins.bin_of(first)
         weights = self.weights[group, column] / 64
         second = (self.masses * weights * self.units[1]).astype(np.int64)
-        return PassedGrams(KEYS, column, first, second)
+        return ReleasedGrams(KEYS, column, first, second)
 
 
 #: Three grams that are released, with the masses that their classes' forecasts say.

@@ -81,4 +81,4 @@ def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
     (table,) = tables_of(release, 99)
     assert [item for item, _ in table.rows] == ["hello you", "my order", "in please"]
     assert (table.title, table.groups) == ("2 words and more, by country", ("DE", "US", "other"))
-    assert [bar.text for bar in table.rows[1][1]] == ["600", "390", ""]
+    assert [bar.number_text for bar in table.rows[1][1]] == ["600", "390", ""]

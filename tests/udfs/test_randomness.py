@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import (
-    PURPOSES_DRAWN_ONCE,
+    PURPOSES_FIXED_IN_RUN,
     Randomness,
     RunRandomness,
     SystemRandomness,
@@ -76,7 +76,7 @@ def of_run(key: bytes, source: Randomness = SYSTEM) -> RunRandomness:
     return randomness
 
 
-@pytest.mark.parametrize("purpose", [*PURPOSES_DRAWN_ONCE, f"{PURPOSES_DRAWN_ONCE[0]}/2"])
+@pytest.mark.parametrize("purpose", [*PURPOSES_FIXED_IN_RUN, f"{PURPOSES_FIXED_IN_RUN[0]}/2"])
 def test_what_a_run_draws_once_follows_from_its_key_in_any_order(purpose: str) -> None:
     keys = pa.array(["a", "b", None, "", "ç", "a"])
     drawn = of_run(b"k" * 32).random_words(6, purpose, keys)
@@ -91,7 +91,7 @@ def test_what_a_run_draws_once_follows_from_its_key_in_any_order(purpose: str) -
 
 def test_words_that_are_drawn_once_are_uniform() -> None:
     keys = pa.array([str(number) for number in range(50_000)])
-    words = of_run(os.urandom(32)).random_words(50_000, PURPOSES_DRAWN_ONCE[0], keys)
+    words = of_run(os.urandom(32)).random_words(50_000, PURPOSES_FIXED_IN_RUN[0], keys)
     assert len(np.unique(words)) == 50_000
     for shift in range(0, 64, 8):
         counts = np.bincount((words >> np.uint64(shift)).astype(np.uint8), minlength=256)
@@ -100,21 +100,21 @@ def test_words_that_are_drawn_once_are_uniform() -> None:
 
 def test_what_is_drawn_once_is_not_drawn_without_key_or_names() -> None:
     with pytest.raises(UsageError, match="drawn once a run"):
-        RunRandomness(SYSTEM).random_words(1, PURPOSES_DRAWN_ONCE[0], pa.array(["a"]))
+        RunRandomness(SYSTEM).random_words(1, PURPOSES_FIXED_IN_RUN[0], pa.array(["a"]))
     with pytest.raises(UsageError, match="drawn once a run"):
-        of_run(bytes(32)).random_words(1, PURPOSES_DRAWN_ONCE[0])
+        of_run(bytes(32)).random_words(1, PURPOSES_FIXED_IN_RUN[0])
 
 
 def test_all_else_of_a_run_is_the_systems() -> None:
     keys = pa.array(["a", "b"])
-    for purpose in ("items/round 1", "trie/level 1/salt", f"not {PURPOSES_DRAWN_ONCE[0]}"):
+    for purpose in ("items/round 1", "trie/level 1/salt", f"not {PURPOSES_FIXED_IN_RUN[0]}"):
         drawn = of_run(bytes(32)).random_words(2, purpose, keys)
         assert not set(drawn) & set(of_run(bytes(32)).random_words(2, purpose, keys))
 
 
 def test_a_tests_words_are_its_own_in_a_run_too() -> None:
     keys = pa.array(["a", "b"])
-    for purpose in (PURPOSES_DRAWN_ONCE[0], "trie/level 1"):
+    for purpose in (PURPOSES_FIXED_IN_RUN[0], "trie/level 1"):
         drawn = of_run(os.urandom(32), SeededRandomness(3)).random_words(2, purpose, keys)
         assert list(drawn) == list(SeededRandomness(3).random_words(2, purpose, keys))
     assert of_run(bytes(32), SeededRandomness(3)).is_test

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from dphh.errors import EngineOutOfMemory
+from dphh.errors import EngineOutOfResources
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
@@ -285,7 +285,7 @@ def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
     assert sent.value.words.equals(many)
     monkeypatch.setattr(border, "MOST_BYTES_SENT", 200_000)
     told = r"released takes [\d,]+ bytes, and Spark's executors are sent 200,000 at most"
-    with pytest.raises(EngineOutOfMemory, match=told):
+    with pytest.raises(EngineOutOfResources, match=told):
         border.Broadcast(spark, "released", indices_by_word(many))
 
 

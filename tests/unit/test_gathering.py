@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dphh.errors import EngineOutOfMemory
+from dphh.errors import EngineOutOfResources
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
@@ -86,7 +86,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
 
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():
     """Numbers of four bytes would say that the row has less than no position."""
-    with pytest.raises(EngineOutOfMemory, match="cannot be divided"):
+    with pytest.raises(EngineOutOfResources, match="cannot be divided"):
         rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
 
 

@@ -56,11 +56,11 @@ class SystemRandomness:
 ONE_SEQUENCE, SEATS = "one sequence a user", "ldp_trie/seats"
 #: The purposes for which a run always gets the same random words, also if it continues after its
 #: process was killed.
-PURPOSES_DRAWN_ONCE = (ONE_SEQUENCE, SEATS)
+PURPOSES_FIXED_IN_RUN = (ONE_SEQUENCE, SEATS)
 
 
 class RunRandomness:
-    """The random words of one run: those of `source`, except for PURPOSES_DRAWN_ONCE.
+    """The random words of one run: those of `source`, except for PURPOSES_FIXED_IN_RUN.
 
     Those for these purposes are a keyed hash (BLAKE2b) of the purpose and the key they are drawn
     for. The hash's secret key comes from the system. The run sets it when it begins, and the ledger
@@ -77,7 +77,7 @@ class RunRandomness:
         return self.source.is_test
 
     def random_words(self, count: int, purpose: str, keys: pa.Array | None = None) -> RandomWords:
-        if self.is_test or not is_drawn_once(purpose):
+        if self.is_test or not is_fixed_in_run(purpose):
             return self.source.random_words(count, purpose, keys)
         check_keys(count, keys)
         if self.secret_key is None or keys is None:
@@ -94,14 +94,15 @@ class RunRandomness:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
 
-def is_drawn_once(purpose: str) -> bool:
-    """Whether a run draws this purpose once. `uniform_below` appends the number of an attempt."""
-    return any(purpose == once or purpose.startswith(f"{once}/") for once in PURPOSES_DRAWN_ONCE)
+def is_fixed_in_run(purpose: str) -> bool:
+    """Whether a run always gets the same random words for this purpose, also when it goes on after
+    its process ended. `uniform_below` appends the number of an attempt."""
+    return any(purpose == once or purpose.startswith(f"{once}/") for once in PURPOSES_FIXED_IN_RUN)
 
 
 def needs_keys(randomness: Randomness, purpose: str) -> bool:
     """Whether random words depend on their keys, as the system's do not."""
-    return randomness.is_test or is_drawn_once(purpose)
+    return randomness.is_test or is_fixed_in_run(purpose)
 
 
 def keys_if_needed(key: pa.Array, randomness: Randomness, purpose: str) -> pa.Array | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.errors import EngineOutOfMemory
+from dphh.errors import EngineOutOfResources
 from dphh.udfs.text.hashes import Integers
 
 #: The most positions in a batch of rows: the offsets of its lists have four bytes each.
@@ -42,7 +42,7 @@ def sums_of_runs(lengths: Any, values: Any) -> Integers:
 def lists_of(lengths: Integers, values: Any) -> pa.Array:
     if int(lengths.sum(dtype=np.int64)) > MOST_POSITIONS:
         # If the offsets overflowed, Arrow would read memory that is not in these lists.
-        raise EngineOutOfMemory(
+        raise EngineOutOfResources(
             f"the rows of one user have more than {MOST_POSITIONS:,} words together, and a user "
             "cannot be divided; leave out some or all rows of such users"
         )

@@ -34,11 +34,11 @@ class DuckDBHost(OneProcessHost):
         self.con.execute("PRAGMA verify_parallelism")
         for name, function in self.functions.items():
             register(self.con, name, function, self.words, self._objects)
-        register_arrow(self.con, "spelled", self._spelled, ["BIGINT"], "VARCHAR")
+        register_arrow(self.con, "spelled", self._words_of_ids, ["BIGINT"], "VARCHAR")
 
-    def _spelled(self, keys: Any) -> pa.Array:
-        """`dphh_spelled(key)`, the word whose id is `key`."""
-        return self.words.spellings(one_array(keys).to_numpy())
+    def _words_of_ids(self, word_ids: Any) -> pa.Array:
+        """`dphh_spelled(word_id)`, the word that has this id."""
+        return self.words.spellings(one_array(word_ids).to_numpy())
 
     def gather(self, table: str, reading: Reading) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""

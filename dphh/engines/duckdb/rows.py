@@ -18,7 +18,7 @@ from dphh.engines.duckdb.content import OpenedCorpus, open_corpus
 from dphh.engines.duckdb.functions import register_arrow
 from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.host import Host, Limits, Lookup
-from dphh.errors import CorpusError, EngineError, EngineOutOfMemory, UsageError
+from dphh.errors import CorpusError, EngineError, EngineOutOfResources, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import query
@@ -168,9 +168,9 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         if gathering.disk_error is None:
             raise
         why = gathering.disk_error.strerror
-        raise EngineOutOfMemory(DISK_ERROR_MESSAGE.format(why=why)) from None
+        raise EngineOutOfResources(DISK_ERROR_MESSAGE.format(why=why)) from None
     except MemoryError:  # its message from NumPy has the size of an array, which is private
-        raise EngineOutOfMemory(NO_MEMORY_MESSAGE) from None
+        raise EngineOutOfResources(NO_MEMORY_MESSAGE) from None
 
 
 def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:

@@ -60,9 +60,9 @@ class PolarsHost(OneProcessHost):
             )
         if limits.threads is not None:
             raise UsageError(
-                f"threads: found {limits.threads}, but Polars fixes its threads when it is first "
-                "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or "
-                "use engine='duckdb'"
+                f"threads: engine='polars' does not take it, found {limits.threads}: Polars fixes "
+                "its threads when it is first imported. Leave threads out and set "
+                "POLARS_MAX_THREADS before Python starts, or use engine='duckdb'"
             )
         super().__init__(corpus, randomness, limits)
         self.tables: dict[str, pl.DataFrame] = {}

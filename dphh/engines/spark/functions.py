@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
-from dphh.errors import EngineOutOfMemory
+from dphh.errors import EngineOutOfResources
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.words import WordsOfBlock, values_by_key
@@ -81,7 +81,7 @@ class Broadcast:
 
 def refuse_large_broadcast(name: str, byte_count: int) -> None:
     if byte_count > MOST_BYTES_SENT:
-        raise EngineOutOfMemory(
+        raise EngineOutOfResources(
             f"{name} takes {byte_count:,} bytes, and Spark's executors are sent "
             f"{MOST_BYTES_SENT:,} at most: find less, by a smaller max_n, spurious or epsilon, or "
             "by a shorter list"

@@ -150,7 +150,7 @@ class SparkHost(Host):
         with hide_spark_errors(step):
             arguments = self._register_functions(step, parameters)
             for kind, made, select in statements(step):
-                rows = self.frame_of_query(step, select, arguments)
+                rows = self.lazy_frame(step, select, arguments)
                 if kind == "VIEW":
                     rows.createOrReplaceTempView(made)
                 else:
@@ -159,7 +159,7 @@ class SparkHost(Host):
     def take(self, step: str, **parameters: Any) -> Any:
         with hide_spark_errors(step):
             arguments = self._register_functions(step, parameters)
-            return self.frame_of_query(step, spark_sql(step), arguments).toArrow()
+            return self.lazy_frame(step, spark_sql(step), arguments).toArrow()
 
     def _register_functions(self, step: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Register the functions that a step calls, with the objects among its parameters. Returns
@@ -181,7 +181,9 @@ class SparkHost(Host):
                 register(self.spark, name, self._functions[name], objects)
         return arguments
 
-    def frame_of_query(self, step: str, select: str, arguments: dict[str, Any]) -> DataFrame:
+    def lazy_frame(self, step: str, select: str, arguments: dict[str, Any]) -> DataFrame:
+        """The rows of a select with `:name` parameters, not run yet. Values that were brought to a
+        table are joined where the select names them."""
         self._describe_job(step)
         for name, to in self._brought.items():
             if re.search(rf":{name}\b", select):
@@ -221,7 +223,7 @@ class SparkHost(Host):
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with hide_spark_errors(step):
             arguments = self._register_functions(step, parameters)
-            values = self.frame_of_query(step, spark_sql(step), arguments)
+            values = self.lazy_frame(step, spark_sql(step), arguments)
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(part_count), "int")
             of_values = values.selectExpr("dphh_part(key) AS part", "key", "value").groupBy("part")
             of_blocks = table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(

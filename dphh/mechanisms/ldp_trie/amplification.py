@@ -142,12 +142,13 @@ def divergence_of_counts(
     blanket: Blanket,
     epsilon: float,
     totals: FloatArray,
-    one_less_chances: FloatArray,
-    total_chances: FloatArray,
+    chances_of_one_less: FloatArray,
+    chances_of_total: FloatArray,
 ) -> float:
-    """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t.
+    """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t. P and Q
+    (module docstring): the counts if the one report is for the first value, or for the second.
 
-    `one_less_chances` are P[C = t-1], `total_chances` P[C = t]. A pair whose first count is i has
+    `chances_of_one_less`: P[C = t-1]. `chances_of_total`: P[C = t]. A pair with first count i has
 
         P = b(i; t) ((2/t) P[C = t-1] (own i + other (t - i)) + idle P[C = t]),
 
@@ -158,7 +159,7 @@ def divergence_of_counts(
     ratio, rises = math.exp(epsilon), math.expm1(epsilon)
     own, other, idle = blanket.own_chance, blanket.other_chance, blanket.idle_chance
     with np.errstate(over="ignore"):
-        held = idle * rises * total_chances / np.maximum(2 * one_less_chances, _TINY)
+        held = idle * rises * chances_of_total / np.maximum(2 * chances_of_one_less, _TINY)
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
     first = np.floor(np.minimum(edge, totals)) + 1
 
@@ -168,9 +169,10 @@ def divergence_of_counts(
         point = binom.pmf(k - 1, totals - 1, 0.5)
         # `beyond` is P[Binomial(t - 1, 1/2) >= k].
         beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
-        gain = one_less_chances * (own - ratio * other) * point
+        gain = chances_of_one_less * (own - ratio * other) * point
         loss = rises * (
-            one_less_chances * (own + other) * beyond + idle * total_chances * (beyond + point / 2)
+            chances_of_one_less * (own + other) * beyond
+            + idle * chances_of_total * (beyond + point / 2)
         )
         found = gain - loss + BINOMIAL_ERROR * (abs(gain) + loss)
         return np.asarray(np.where(k <= totals, found, 0.0))

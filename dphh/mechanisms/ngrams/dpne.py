@@ -30,7 +30,7 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
-    LevelsAndCost,
+    LevelsEventsDeltaParts,
     checked_arithmetic_delta,
 )
 from dphh.price import Finds
@@ -67,7 +67,7 @@ def price_dpne(
     decay: float,
     shares: Sequence[float] | None,
     counting: CountsOptions,
-) -> LevelsAndCost:
+) -> LevelsEventsDeltaParts:
     spare = checked_arithmetic_delta(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + (len(bounds) - 1) * spurious_draws_delta(epsilon)

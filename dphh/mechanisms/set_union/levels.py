@@ -81,7 +81,8 @@ def _run_separately(
 
 
 def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
-    """One round of the weighted Gaussian policy over `users`, without the words in `released`."""
+    """Draw one round of the weighted Gaussian policy over `users`, without the words in `released`.
+    Returns (key, noisy) of the words that reach its threshold."""
     host.run(
         "words_level",
         released=_lookup_of_released(released),
@@ -89,7 +90,6 @@ def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = (
     )
     # noised (key, has_weight, noisy)
     passed = host.take("released_words", threshold=level.threshold_grid)
-    # (key, noisy), those that reach the threshold
     host.drop("noised")
     return passed
 

@@ -31,7 +31,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
 )
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
-from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams, TwoRounds
+from dphh.mechanisms.ngrams.forecast.two_rounds import ReleasedGrams, TwoRounds
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
@@ -49,7 +49,8 @@ class LevelToRun:
     #: How many grams the level below released.
     below: int
     valid: ValidClasses
-    #: No gram's mass is more than this.
+    #: An upper bound on any gram's mass; the grid of possible masses ends here. Listed words do
+    #: not use it: theirs follows from round 1.
     largest_mass: float
     budget: BudgetLeft
 
@@ -120,7 +121,7 @@ class LevelToRun:
 
     def release_of(
         self,
-        passed: PassedGrams,
+        passed: ReleasedGrams,
         masses: Floats,
         shares: tuple[float, float],
         most_spurious: float,
@@ -152,7 +153,7 @@ class LevelToRun:
         return self.planned_level.spurious * self.below
 
     def _masses_of_unlisted_words(
-        self, passed: PassedGrams, norms: tuple[int, int], scaled_weights: WeightScaling
+        self, passed: ReleasedGrams, norms: tuple[int, int], scaled_weights: WeightScaling
     ) -> Floats:
         """The masses of released unlisted words, by their noised weights alone, because these
         passed thresholds. `norms`: a user's norm in each round, in grid units."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dphh.levels.ngrams import ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.two_rounds import PassedGrams
+from dphh.mechanisms.ngrams.forecast.two_rounds import ReleasedGrams
 from dphh.mechanisms.ngrams.ladder.classes import (
     PublicClasses,
     RuleForUnlisted,
@@ -48,7 +48,7 @@ class WordsLevelToRun(LevelToRun):
 
     def release_of(
         self,
-        passed: PassedGrams,
+        passed: ReleasedGrams,
         masses: Floats,
         shares: tuple[float, float],
         most_spurious: float,

@@ -30,7 +30,11 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     BudgetLeft,
 )
 from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
-from dphh.mechanisms.terms import FINDING_PROBABILITY, LevelsAndCost, checked_arithmetic_delta
+from dphh.mechanisms.terms import (
+    FINDING_PROBABILITY,
+    LevelsEventsDeltaParts,
+    checked_arithmetic_delta,
+)
 from dphh.price import Finds
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -89,7 +93,7 @@ def price_forecast(
     spurious: float,
     counting: CountsOptions,
     prior: Prior | None = None,
-) -> LevelsAndCost:
+) -> LevelsEventsDeltaParts:
     # With a prior, level 1 has two rounds, as later levels do.
     delta_shares = WORD_ROUND_DELTA_SHARES if prior is None else UNLISTED_WORDS_DELTA_SHARES
     draws_delta = checked_arithmetic_delta(

@@ -41,7 +41,7 @@ class PassedUnlistedWords:
 
 
 @dataclass(frozen=True)
-class PassedGrams:
+class ReleasedGrams:
     """The grams that a level releases, including spurious ones, ascending by key. `first` and
     `second`: their noised weights in the two rounds."""
 
@@ -104,7 +104,7 @@ class TwoRounds:
         # round_2 (key, class, bin, first, second); absent_counts (class, bin, grams, nonpositive)
         return self._by_class_and_bin(self.host.take("forecast_nonpositive_counts"), "nonpositive")
 
-    def passing_grams(self, thresholds: Integers) -> PassedGrams:
+    def passing_grams(self, thresholds: Integers) -> ReleasedGrams:
         rule = self.valid.rule_for_unlisted
         of_unlisted = None if rule is None else (rule.second_threshold, REACHED_BY_ALL)
         self.host.put("thresholds", self._table_by_row(thresholds, "threshold", of_unlisted))
@@ -116,11 +116,11 @@ class TwoRounds:
         listed = released.filter(pc.is_valid(released.column("key")))
         keys, of_bins, first, second = integer_columns(listed, "key", "bin", "first", "second")
         if rule is None:
-            return PassedGrams(keys, of_bins, first, second)
+            return ReleasedGrams(keys, of_bins, first, second)
         unlisted = released.filter(pc.is_null(released.column("key")))
         words = as_array(unlisted.column("word"), pa.string())
         numbers = integer_columns(unlisted, "bin", "first", "second")
-        return PassedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
+        return ReleasedGrams(keys, of_bins, first, second, PassedUnlistedWords(words, *numbers))
 
     def _noise_parameters(self) -> dict[str, Any]:
         """The parameters of every query that draws noise."""
