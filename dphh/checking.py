@@ -84,7 +84,7 @@ def check(
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    findings = [*check_opening(corpus, engine or engine_of(corpus))]
+    findings = [*_check_opening(corpus, engine or engine_of(corpus))]
     if findings[0].verdict == "good":
         findings += _check_files(corpus)
         if corpus.kind != "path":
@@ -94,7 +94,7 @@ def check(
     return Checked(repr(corpus), (*findings, *_check_accounts(corpus, book)))
 
 
-def check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
+def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
     """Open the corpus, and check its columns and users as a run does before it pays."""
     try:
         host = open_host(engine, corpus, SystemRandomness(), Limits())

@@ -135,7 +135,8 @@ def _option_in_sql(name: str, value: str) -> str:
 
 
 class _LatestAnswer:
-    """The latest answer to one call: to a macro with its arguments."""
+    """The latest answer to one call: to a macro with its arguments. A statement that has the call
+    twice gets it twice, unless another statement with this call came between while data changed."""
 
     def __init__(self) -> None:
         self.answering = threading.Lock()

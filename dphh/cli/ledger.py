@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from importlib.metadata import version
 from math import fsum
 from typing import Any
 
 import click
 
-from dphh.checking import check_opening
 from dphh.cli.options import (
     confirm_higher_cap,
     corpus_options,
@@ -21,7 +21,9 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import as_flag
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, UsageError
+from dphh.engines import open_host
+from dphh.engines.host import Limits
+from dphh.errors import DphhError, UsageError
 from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Rule
@@ -29,7 +31,8 @@ from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
 from dphh.release import stored_release
-from dphh.rows.user import unit_and_columns
+from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
+from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
 
@@ -99,13 +102,14 @@ def _check_corpus(corpus: Corpus) -> None:
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
         return
-    columns, *users = check_opening(corpus, "duckdb")
-    if columns.verdict == "stops":
-        raise CorpusError(f"{columns.found}. Nothing was added")
-    for each in users:
-        if each.verdict == "stops":
-            found = respell_options(each.found, as_flag)
-            click.echo(f"note: {found}. Until one is done, every run is refused", err=True)
+    try:
+        with closing(open_host("duckdb", corpus, SystemRandomness(), Limits())) as host:
+            if corpus.content.null_users == "refuse" and host.has_rows_without_user():
+                found = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
+                click.echo(f"note: {found}; until one is done, every run is refused", err=True)
+    except DphhError as problem:
+        problem.args = (f"{problem}. Nothing was added",)
+        raise
 
 
 @ledger.command()

@@ -59,6 +59,11 @@ def test_rows_without_a_user_are_told_of_when_an_account_is_added(dphh, tmp_path
     pl.DataFrame({"who": [1, None], "what": ["a", "b"]}).write_parquet(tmp_path / "c.parquet")
     code, _, err = dphh("ledger", "add", "notes", tmp_path / "c.parquet", *READ, *COST)
     assert code == 0 and "NULL user id" in err and "; --null-users drop leaves them out" in err
+    (tmp_path / "bad.csv").write_text('who,what\n1,a\n2,"b"c\n')
+    bad = ("ledger", "add", "notes", tmp_path / "bad.csv", *READ, *COST, "--replace")
+    code, _, err = dphh(*bad)
+    assert code == 2 and err.endswith("Nothing was added\n")
+    assert "c.parquet" in dphh("ledger", "show", "notes", "--json")[1]
     more = ("--null-users", "drop")
     assert "NULL" not in dphh("ledger", "add", "n", tmp_path / "c.parquet", *READ, *COST, *more)[2]
 

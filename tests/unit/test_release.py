@@ -126,3 +126,4 @@ def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):
         said = table.schema.field("score").metadata[b"description"].decode()
         assert "no number of people" in said
     assert found.manifest["columns"]["score"] == said
+    assert pq.read_schema(file).metadata[b"dphh.score"].decode() == said
