@@ -95,7 +95,7 @@ def check(
 
 
 def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
-    """Open the corpus, and check its columns and users as a run does before it pays."""
+    """Open the corpus, and yield what is found of its columns and users by a run's first checks."""
     try:
         host = open_host(engine, corpus, SystemRandomness(), Limits())
     except DphhError as problem:

@@ -49,7 +49,7 @@ _options_of_any_run = with_options(
     grouped_option("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
     grouped_option(
         "--sql", "show_sql", group=SHOW, is_flag=True,
-        help="Show the queries on DuckDB; spend nothing.",
+        help="Show the run's queries as DuckDB SQL; spend nothing.",
     ),
     run_option("out", SHOW),
     json_option,

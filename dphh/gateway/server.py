@@ -168,7 +168,7 @@ class Gateway:
                 table = await asyncio.to_thread(table_without_plan, book, macro, arguments)
                 answer = Answer(as_parquet(table))
             else:
-                order = await asyncio.to_thread(_order, book, macro, arguments)
+                order = await asyncio.to_thread(_checked_order, book, macro, arguments)
                 answer = await _answer_if_connected(
                     request, self._task_of(order, pays=macro.spends)
                 )
@@ -255,11 +255,11 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
         ) from None
     for name, times in Counter(name for name, _ in given).items():
         if times > 1:
-            raise UsageError(f"{name[:100]}: is given {times} times; give it once")
+            raise UsageError(f"{name[:100]}: found {times} times; give it once")
     return macro, dict(given)
 
 
-def _order(book: Ledger, macro: Macro, arguments: dict[str, str]) -> Order:
+def _checked_order(book: Ledger, macro: Macro, arguments: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
     corpus = required_corpus_name(arguments, macro.name)

@@ -37,7 +37,7 @@ class CountsLevel(LevelOnGrid):
     confidence: float
     simultaneous: bool
     #: The noised sums of what bounding removed from users, one for each octave of the number of
-    #: keys that a user holds: up to 2 K, up to 4 K, and so on. None in a plan.
+    #: keys that a user holds: K < keys <= 2 K, 2 K < keys <= 4 K, and so on. None in a plan.
     lost_grid: tuple[int, ...] | None = None
     #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
     beginnings: bool = False

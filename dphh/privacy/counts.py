@@ -81,7 +81,7 @@ class Weighing:
         return min(self.max_items, self.keys)
 
     @property
-    def largest_octave_weight(self) -> int:
+    def octave_weight_if_all_removed(self) -> int:
         """S: what a user would add to the octave if bounding left the user nothing at any key."""
         return isqrt(self.most_in_full * self.unit**2 // 4)
 
@@ -110,7 +110,7 @@ class Weighing:
         return self._octave_weights_of(self.unit - self.weights)
 
     def _octave_weights_of(self, removed: Integers) -> Integers:
-        return -(-self.largest_octave_weight * removed // self.unit)
+        return -(-self.octave_weight_if_all_removed * removed // self.unit)
 
     @cached_property
     def loss_ratios(self) -> Floats:
@@ -251,7 +251,7 @@ def most_removed_by_bounding(
     if not weighing.octave_count:
         return np.zeros_like(unnoised)
     noised = np.cumsum(octave_sums[::-1])  # over the highest octave, the two highest, ...
-    scale = weighing.unit / weighing.largest_octave_weight
+    scale = weighing.unit / weighing.octave_weight_if_all_removed
     upper = np.maximum(noised + np.asarray(margins.lost), 0) * scale
     # A sum over more octaves is no smaller, so its bound also bounds the shorter sums.
     upper = np.minimum.accumulate(upper[::-1])[::-1]

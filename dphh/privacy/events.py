@@ -203,7 +203,7 @@ class OneDirectionEvent(Event):
 
 @dataclass(frozen=True)
 class LocalEvent(Event):
-    """All locally randomised messages of one user: the epsilon against whoever receives them.
+    """All locally randomised messages of one user. `epsilon` holds against those who receive them.
 
     A run records it in addition to the event of what is published. No budget is charged for it,
     since budgets are for what is published.

@@ -44,9 +44,9 @@ def round_1_weight(unit: int, grams_held: int) -> int:
     return isqrt(unit * unit * (LIST_NORM_DIVISOR - 1) // (LIST_NORM_DIVISOR * grams_held))
 
 
-def list_size_weight(unit: int) -> int:
+def list_size_weight(norm: int) -> int:
     """What a user adds in round 1 to the bin of the user's list size."""
-    return isqrt(unit * unit // LIST_NORM_DIVISOR)
+    return isqrt(norm * norm // LIST_NORM_DIVISOR)
 
 
 def bins_of_list_sizes(list_sizes: Integers) -> Integers:

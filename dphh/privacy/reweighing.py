@@ -44,7 +44,7 @@ class RoundNoise:
 
 
 @dataclass(frozen=True)
-class Reweighing:
+class ReweighingNumbers:
     """The public numbers from which a round weighs items. An item's w depends on these and on its
     `noisy_sum`, the sum over earlier rounds of precision times noised weight."""
 
@@ -53,7 +53,9 @@ class Reweighing:
     threshold: int
 
     @classmethod
-    def after_rounds(cls, rounds: Sequence[RoundNoise], threshold: int, bits: int) -> Reweighing:
+    def after_rounds(
+        cls, rounds: Sequence[RoundNoise], threshold: int, bits: int
+    ) -> ReweighingNumbers:
         """The numbers for the round after `rounds`. Its `threshold` is on a grid of 2^bits."""
         first = rounds[0]
         total, exact = 0, Fraction(0)

@@ -98,7 +98,7 @@ class Content:
             )
         if self.reading != "words" and self.split != SPLITS[0]:
             raise UsageError(
-                f"split: applies only to as_='words', found as_={self.reading!r}; leave split out"
+                f"split: works only with as_='words', and as_ is {self.reading!r}; leave split out"
             )
         if self.unit is None:
             return

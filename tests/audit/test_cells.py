@@ -45,11 +45,11 @@ def test_no_pair_of_neighbours_differs_by_more_than_is_claimed(cell: Cell, tmp_p
 def test_half_the_noise_is_caught(
     cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noise_of = noise._Sampler.noise_of
+    noise_from = noise._Sampler.noise_from
 
     def halved(sampler, words, *rest):
-        return noise_of(sampler, words, *rest) // 2
+        return noise_from(sampler, words, *rest) // 2
 
-    monkeypatch.setattr(noise._Sampler, "noise_of", halved)
+    monkeypatch.setattr(noise._Sampler, "noise_from", halved)
     with pytest.raises(AssertionError, match="neighbours differ"):
         check(cell("duckdb", tmp_path, 1))

@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said_in_words(place, path, status, said):
 
 def test_an_option_is_given_once_and_the_method_is_get(place):
     twice = place.ask("items?corpus=reviews&epsilon=0.1&epsilon=3&delta=1e-8")
-    assert twice.status == 400 and twice.error == "epsilon: is given 2 times; give it once"
+    assert twice.status == 400 and twice.error == "epsilon: found 2 times; give it once"
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"):
         assert place.ask("ledger", verb=method).status == 405
     assert "no body" in place.ask("ledger", headers={"Content-Length": "0001"}).error

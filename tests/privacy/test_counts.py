@@ -33,7 +33,7 @@ def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most
         assert held * adds**2 + reports**2 <= square
         if held > most:  # and what is left of it would not give another unit to each key
             lost = 2**bits - adds - 1
-            more = -(-weighing.largest_octave_weight * lost // 2**bits)
+            more = -(-weighing.octave_weight_if_all_removed * lost // 2**bits)
             assert held * (adds + 1) ** 2 + more**2 > square
 
 
@@ -81,7 +81,7 @@ def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
         lost = rng.integers(-200, 20_000, weighing.octave_count)
         weight = int(rng.integers(0, 60_000))
         at_most = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0)
-        upper = at_most * 256 / weighing.largest_octave_weight
+        upper = at_most * 256 / weighing.octave_weight_if_all_removed
         best = linprog(
             -np.ones(weighing.octave_count),
             A_ub=np.vstack(

@@ -10,7 +10,7 @@ from dphh.privacy.reweighing import (
     LEAST_W,
     MOST_PRECISION,
     ONE_W,
-    Reweighing,
+    ReweighingNumbers,
     RoundNoise,
     floor_roots,
     round_precision,
@@ -25,7 +25,7 @@ from dphh.udfs.kernel.contributions import RelativeWeights, contributions
 )
 def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
     grids = [RoundNoise(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
-    follows = Reweighing.after_rounds(grids, threshold, 10)
+    follows = ReweighingNumbers.after_rounds(grids, threshold, 10)
     (w,) = follows.relative_weights(np.array([noisy_sum])).tolist()
     assert LEAST_W <= w <= ONE_W
     with mpmath.workdps(40):
@@ -41,7 +41,7 @@ def test_w_is_a_power_of_where_an_item_stands(noisy_sum, sigmas, threshold):
 def test_the_estimate_is_of_the_least_variance():
     sigmas = [28_000, 11_000, 4_200]
     grids = [RoundNoise(sigma, 10) for sigma in sigmas]
-    follows = Reweighing.after_rounds(grids, 20_000, 10)
+    follows = ReweighingNumbers.after_rounds(grids, 20_000, 10)
     parts = [round_precision(grids[0], grid) for grid in grids]
     assert follows.total_precision == sum(parts)
     precision = np.array([1 / sigma**2 for sigma in sigmas])
@@ -56,8 +56,8 @@ def test_on_finer_grids_the_estimate_is_the_same():
     finer = [RoundNoise(32_000, 7), RoundNoise(32_000, 8), RoundNoise(32_000, 9)]
     one_grid = [RoundNoise(32_000, 7), RoundNoise(16_000, 7), RoundNoise(8_000, 7)]
     by_finer, by_one = (
-        Reweighing.after_rounds(finer, 4000 << 3, 10),
-        Reweighing.after_rounds(one_grid, 4000, 7),
+        ReweighingNumbers.after_rounds(finer, 4000 << 3, 10),
+        ReweighingNumbers.after_rounds(one_grid, 4000, 7),
     )
     assert by_finer == by_one
     users = np.array([900, 1100, 1000])  # an item's noised weights
@@ -74,7 +74,7 @@ def test_on_finer_grids_the_estimate_is_the_same():
 
 
 def test_what_stands_nearer_the_threshold_is_given_more():
-    follows = Reweighing.after_rounds([RoundNoise(1000, 10)], 20_000, 10)
+    follows = ReweighingNumbers.after_rounds([RoundNoise(1000, 10)], 20_000, 10)
     w = follows.relative_weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
     w = follows.relative_weights(16 * np.arange(19_001, 10**7, 1000))

@@ -60,7 +60,7 @@ class _Sampler:
         guide[first] = guide[last] = -1
         return guide
 
-    def noise_of(
+    def noise_from(
         self, random_words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
         """The noise that each random word gives. Draws further ones if 63 bits do not decide."""
@@ -125,7 +125,7 @@ def draw_rounded_gaussian(
         stop = min(start + _DRAWS_AT_ONCE, count)
         named = None if keys is None else keys[start:stop]
         words = randomness.random_words(stop - start, purpose, named)
-        noise[start:stop] = sampler.noise_of(words, randomness, purpose, named)
+        noise[start:stop] = sampler.noise_from(words, randomness, purpose, named)
     return noise
 
 

@@ -172,7 +172,7 @@ class Gathering:
         """To be called once, after the last `add`: reads the texts that still wait. If some texts
         are in files, the others go there too, so that none takes memory."""
         self._read_and_store(self._take_waiting())
-        if self._spilled is not None and self._spilled.holds_texts:
+        if self._spilled is not None and self._spilled.has_spilled:
             self._spill(self._spilled)
             self._texts.clear()
 
@@ -182,7 +182,7 @@ class Gathering:
 
     def users(self) -> Iterator[Users]:
         """All users, in some order, a million positions or so at a time. After `finish_adding`."""
-        if self._spilled is None or not self._spilled.holds_texts:
+        if self._spilled is None or not self._spilled.has_spilled:
             yield from self._users_of_texts(self._texts_in_memory())
             return
         for parts in self._spilled.parts_read_together():

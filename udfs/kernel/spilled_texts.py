@@ -69,7 +69,7 @@ class SpilledTexts:
         self._ends.append({"users": text_ends, "lengths": text_ends, "positions": position_ends})
 
     @property
-    def holds_texts(self) -> bool:
+    def has_spilled(self) -> bool:
         return bool(self._ends)
 
     def parts_read_together(self) -> Iterator[range]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.privacy.reweighing import Reweighing
+from dphh.privacy.reweighing import ReweighingNumbers
 from dphh.udfs.kernel.contributions import (
     EqualWeights,
     HeldKeys,
@@ -42,9 +42,9 @@ from dphh.udfs.text.hashes import Integers
 
 
 def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
-    """A function (user_hashes, lengths, keys, *parameters) of Arrow columns: the keys and weights
-    that the users of all these rows add, by the rule that `make_rule` makes of the parameters. The
-    first row has them all.
+    """Makes a function of the Arrow columns (user_hashes, lengths, keys, *parameters). It returns
+    the keys and weights that the users of all these rows add, all in the first row, by the rule
+    `make_rule(*parameters)`.
     """
 
     def contributions_of_rows(
@@ -180,5 +180,5 @@ def relative_weights_of_rows(
 ) -> pa.Array:
     """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
     each item, by its earlier noised weights (`dphh.privacy.reweighing`)."""
-    public = Reweighing(total_precision, deviation, threshold)
+    public = ReweighingNumbers(total_precision, deviation, threshold)
     return pa.array(public.relative_weights(one_array(noised_weights).to_numpy()))

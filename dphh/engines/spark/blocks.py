@@ -63,7 +63,8 @@ def _joined_to_blocks(users: Iterator[Users]) -> Iterator[Users]:
 
 
 def _block_of_users(users: Users, words: Vocabulary) -> pa.RecordBatch:
-    """These users as one row. It has a list of its own words, and word ids are indices of it."""
+    """A block: these users as one row of a Spark table. It has a list of its own words, of which
+    word ids are indices."""
     ids, spelled = users.positions, pa.nulls(1, pa.list_(pa.string()))
     if len(words):
         there = np.zeros(len(words) + 1, dtype=np.bool_)

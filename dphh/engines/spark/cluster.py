@@ -43,14 +43,14 @@ _JAVA_OPTIONS = (
     # With less room for Spark's classes, Java would collect garbage several times as it loads them.
     "-XX:MetaspaceSize=256m",
     "-XX:+IgnoreUnrecognizedVMOptions",
-    # This file turns logging off. Spark logs before its log level can be set.
+    # This file turns logging off from the start, as Spark logs before its log level can be set.
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 )
 _WORKER_FAULT_PATTERN = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
 #: The ids of the Spark applications whose workers were asked, and have this version of dphh.
-_checked_applications: set[str] = set()
+_applications_with_checked_workers: set[str] = set()
 #: Settings of a session that dphh starts, so that it does not show or store how much data there is,
 #: or leave rows that others can read.
 _LOCAL_SETTINGS = {
@@ -157,7 +157,7 @@ def check_workers(spark: SparkSession) -> None:
     packages of their own. Spark starts workers where it likes, so a few tasks find only what is
     missing on all machines, or on many."""
     application = str(spark.sparkContext.applicationId)
-    if application in _checked_applications:
+    if application in _applications_with_checked_workers:
         return
     tasks = 1 if str(spark.sparkContext.master).startswith("local") else 8
     rows = spark.range(0, tasks, 1, tasks)
@@ -175,7 +175,7 @@ def check_workers(spark: SparkSession) -> None:
             f"PYSPARK_PYTHON, or spark.pyspark.python, to a Python {here} that has it "
             "(docs/engines.md)"
         )
-    _checked_applications.add(application)
+    _applications_with_checked_workers.add(application)
 
 
 def version_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -54,9 +54,9 @@ HELP = {
     "character_set": "All characters; a word with another is left out.",
     "known": "Words not to ask for: a file, one a line.",
     "local_epsilon": "Epsilon of one report, against its receiver.",
-    "central_epsilon": "Or: epsilon of one report, if only counts are seen.",
-    "user_epsilon": "Or: epsilon of a user, if only counts are seen.",
-    "delta": "The delta, if only counts are seen.",
+    "central_epsilon": "Or: epsilon of one report, against who sees only sums.",
+    "user_epsilon": "Or: epsilon of a user, against who sees only sums.",
+    "delta": "The delta, against who sees only sums.",
     "users_per_level": "Users asked at a level, each once.",
     "contributions": "Reports that each user sends.",
     "pad": "If there are too few users, add made-up ones.",
@@ -305,7 +305,10 @@ def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...
         return isinstance(word, str) or (is_list and all(isinstance(each, str) for each in word))
 
     if isinstance(known, str) or not (isinstance(known, Collection) and all(map(is_word, known))):
-        raise UsageError("known: give a list of words, each a text or a list of its characters")
+        raise UsageError(
+            "known: give the words not to ask for as a list, each a text or a list of its "
+            "characters"
+        )
     return tuple(word if isinstance(word, str) else tuple(word) for word in known)
 
 

@@ -21,7 +21,7 @@ from dphh.levels.set_union import (
 from dphh.mechanisms.released_rows import LevelDone, as_array, integer_columns, scored_words
 from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, sips_rounds
 from dphh.price import Price
-from dphh.privacy.reweighing import Reweighing, round_precision
+from dphh.privacy.reweighing import ReweighingNumbers, round_precision
 from dphh.udfs.kernel.reading import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
 
@@ -69,7 +69,8 @@ def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> It
 def _run_separately(
     levels: list[SetUnionLevel], host: Host, once: DrawOnce
 ) -> Iterator[DrawnRound]:
-    """Run each round as a separate draw, without the words that earlier rounds released."""
+    """Run each round as a draw of its own, which is stored before the next begins, without the
+    words that earlier rounds released."""
     next_round, released = sips_rounds(levels), pa.array([], pa.string())
     ran: list[DrawnRound] = []
     while (level := next_round(ran)) is not None:
@@ -124,7 +125,9 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
         weights = {"w": Lookup(None)}
         if isinstance(level, ReweighedLevel):
             noises = [each.round_noise for each, _ in ran]
-            reweighing = Reweighing.after_rounds(noises, level.threshold_grid, level.grid_bits)
+            reweighing = ReweighingNumbers.after_rounds(
+                noises, level.threshold_grid, level.grid_bits
+            )
             weights = {}
             host.bring("w", "weights_of_round", to="users", **asdict(reweighing))
             # brought to users: each word's w

@@ -82,7 +82,7 @@ _LARGEST_SIGMA_GRID = 2**15
 #: If longer n-grams follow, a user's norm in round 1 of the words is at least 2^this grid units.
 #: Rounds of longer n-grams have LEAST_ROUND_PART of an even share or more, so a user's norm there
 #: is 12 units or more. This is enough for a weight above 0 on a gram and on a bin of list sizes.
-_LEAST_GRID_BITS = 3
+_LEAST_GRID_BITS_OF_WORD_ROUND_1 = 3
 
 
 def price_forecast(
@@ -217,8 +217,8 @@ def _sigma_in_users_and_grid_bits_of_word_round_1(
     grid_bits(sigma, max_items)  # refuses noise that needs too large a table
     needed = (max_items - 1).bit_length() + 1 >> 1
     if max_n > 1:
-        needed = max(needed, _LEAST_GRID_BITS)
-        most = LARGEST_GRID_SIGMA / 2**_LEAST_GRID_BITS
+        needed = max(needed, _LEAST_GRID_BITS_OF_WORD_ROUND_1)
+        most = LARGEST_GRID_SIGMA / 2**_LEAST_GRID_BITS_OF_WORD_ROUND_1
         if sigma > most:
             raise UsageError(
                 f"epsilon: with {max_n} lengths the noise of the first round is sigma = "
@@ -247,7 +247,7 @@ def users_needed_for_words(levels: Sequence[Level]) -> Finds:
         probability=float(FINDING_PROBABILITY),
         users=needed_in_round(last),
         users_by_length=((1, needed_in_round(last)),),
-        # At most about two thirds of a user's words are found before the last round.
+        # The last round has at least about a third of a user's words left to weigh.
         users_of_many=(
             many,
             needed_in_round(last, max(1, many // 3)),
