@@ -94,7 +94,7 @@ def levels_and_counts_lines(price: Price) -> Lines:
         )
         most = f"{counting.max_items:,} of {what}"
         lines += [
-            ("counts", f"a user with up to {most} counts as one for each; with more, as less"),
+            ("counts", f"each user counts as one for up to {most}; with more, as less for each"),
             ("", f"{noise}, or less where fewer are found"),
             ("", intervals),
         ]
