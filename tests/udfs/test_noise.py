@@ -17,6 +17,7 @@ from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise as module
 from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least, draw_rounded_gaussian
 from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
+from dphh.udfs.draws.votes import count_heads
 from tests.draws import CHANCE, Scripted, exact_tail, register_draws
 
 SYSTEM = SystemRandomness()
@@ -182,6 +183,12 @@ def test_binomial_edges() -> None:
     assert draw_binomial(Scripted(), 2**80, Fraction(1), "test") == 2**80
     with pytest.raises(UsageError, match="binomial"):
         draw_binomial(SYSTEM, 2**80, Fraction(1, 2), "test")  # so many weights are no table
+
+
+def test_coins_are_fresh_for_every_level():
+    ones = np.ones(300, dtype=np.int64)
+    tosses = [count_heads(SYSTEM, ones, 2**63, f"level {level}") for level in range(2)]
+    assert not np.array_equal(*tosses)  # equal with probability 2^-300
 
 
 class Counting(SystemRandomness):
