@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dphh.asking.verbs import trie as trie
     from dphh.checking import check as check
     from dphh.comparing import compare as compare
-    from dphh.corpus import Corpus as Corpus
     from dphh.detection import profile as profile
     from dphh.errors import BudgetRefused as BudgetRefused
     from dphh.errors import CorpusError as CorpusError
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger as Ledger
     from dphh.plan import Plan as Plan
     from dphh.plan import plan_from_json as plan_from_json
+    from dphh.reader.content import TRIEHH_WORDS as TRIEHH_WORDS
+    from dphh.reader.corpus import Corpus as Corpus
     from dphh.release import Release as Release
-    from dphh.rows.content import TRIEHH_WORDS as TRIEHH_WORDS
 
     __version__: str
 
@@ -43,14 +43,14 @@ _NAMES_OF_MODULE = {
     "asking.verbs": "counts items ldp_trie ngrams trie",
     "checking": "check",
     "comparing": "compare",
-    "corpus": "Corpus",
+    "reader.corpus": "Corpus",
     "detection": "profile",
     "errors": "BudgetRefused CorpusError DphhError EngineError LedgerError UsageError",
     "evaluation": "evaluate exact_ngrams",
     "ledger": "Ledger",
     "plan": "Plan plan_from_json",
     "release": "Release",
-    "rows.content": "TRIEHH_WORDS",
+    "reader.content": "TRIEHH_WORDS",
 }
 _MODULE_OF_NAME = {
     name: f"dphh.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()

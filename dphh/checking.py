@@ -17,16 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.columns import type_name
-from dphh.corpora.quoted import literal
-from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
-from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
-from dphh.files.paths import files_named, parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
-from dphh.rows.user import PROMISE_CONDITION, unit_and_columns
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.reader.corpus import Corpus
+from dphh.reader.paths import files_named, parquet_pattern
+from dphh.reader.quoted import literal
+from dphh.reader.rows import Limits
+from dphh.reader.user import PROMISE_CONDITION, unit_and_columns
+from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 from dphh.asking.asked import types_of_option
-from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
 from dphh.prior import PRIOR_HELP
+from dphh.reader.corpus import Corpus
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.wording.options import check_known

@@ -16,14 +16,14 @@ from math import ceil
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
 from dphh.privacy.search import least_whole
-from dphh.privacy.set_union import weight
+from dphh.udfs.rules.weights import weight
 from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole, checked_call
 

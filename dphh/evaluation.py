@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
-from dphh.engines.host import Limits
 from dphh.errors import UsageError, hiding_private_details
 from dphh.mechanisms.released_rows import as_array
+from dphh.reader.corpus import Corpus
+from dphh.reader.rows import Limits
 from dphh.release import Release
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dphh.corpus import Corpus, corpus_from_json
+from dphh.counting import FoundCounts
 from dphh.errors import UsageError, hiding_private_details
 from dphh.ledger import Ledger
-from dphh.levels.counts import FoundCounts
-from dphh.levels.level import Level
+from dphh.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
+from dphh.reader.corpus import Corpus, corpus_from_json
 from dphh.registry import VERBS, Verb
 from dphh.run import run as run_plan
 from dphh.wording.options import Options, checked_call, python_value

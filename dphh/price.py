@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from dphh.levels.counts import FoundCounts
-from dphh.levels.level import Level
+from dphh.counting import FoundCounts
+from dphh.level import Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.rows.user import PROMISE_CONDITION
+from dphh.reader.user import PROMISE_CONDITION
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.rows.content import Content
+from dphh.reader.content import Content
+from dphh.udfs.arrays import Integers
 
-Integers = NDArray[np.int64]
 #: What `prior=` takes: a file, the run id of a release, a release, or a table.
 PriorOption = str | Path | object
 PRIOR_HELP = {

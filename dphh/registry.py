@@ -16,23 +16,23 @@ from dphh.columns import (
     TRIE_AND_COUNTS_SCHEMA,
     sorted_rows,
 )
-from dphh.corpus import Corpus, as_sequences, replace_corpus
+from dphh.counting import CountsLevel
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
-from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.counts import price as counts
-from dphh.mechanisms.counts.levels import count_found_items, counts_levels
+from dphh.mechanisms.counts.run import count_found_items, counts_levels
 from dphh.mechanisms.items import price as items
-from dphh.mechanisms.items.levels import items_levels
+from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
-from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
-from dphh.mechanisms.ngrams.levels import ngrams_levels
+from dphh.mechanisms.ngrams.run import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie import price as trie
-from dphh.mechanisms.trie.levels import trie_levels
+from dphh.mechanisms.trie.run import trie_levels
 from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
+from dphh.reader.corpus import Corpus, as_sequences, replace_corpus
 from dphh.wording.options import Options
 
 

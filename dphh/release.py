@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, stored_table
 from dphh.errors import UsageError
-from dphh.files.paths import local_path_to_write
 from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
+from dphh.reader.paths import local_path_to_write
 from dphh.wording.options import checked_call
 from dphh.wording.unseen import printable_json
 

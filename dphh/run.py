@@ -18,9 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
-from dphh.corpus import Corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
-from dphh.engines.host import Host, Limits
+from dphh.engines.host import Host
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received_signal
 from dphh.journal import once_for_run
@@ -29,10 +28,12 @@ from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
+from dphh.reader.corpus import Corpus
+from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, stored_release
 from dphh.replay import Note, earlier_run, remember, show_budget_notes
-from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
 from dphh.wording.warned import warn
 

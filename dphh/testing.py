@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.errors import UsageError
-from dphh.udfs.draws.randomness import RandomWords, check_keys
+from dphh.udfs.noise.randomness import RandomWords, check_keys
 
 
 class SeededRandomness:

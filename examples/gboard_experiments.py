@@ -29,11 +29,11 @@ from typing import Any
 import duckdb
 
 from dphh import Corpus, Plan, ldp_trie
-from dphh.corpus import as_sequences
 from dphh.engines import open_host
-from dphh.engines.host import Limits
-from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
+from dphh.reader.corpus import as_sequences
+from dphh.reader.rows import Limits
+from dphh.udfs.noise.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
 #: The paper's own numbers, by which its promises are made: 60 reports of 500,000 users a level.

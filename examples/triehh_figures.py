@@ -26,7 +26,7 @@ from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_knob import knob
 from triehh_printed import log10_theta, preprint_delta
-from triehh_votes import FixedSize, FloatArray, discovery_rate, hypergeometric_tail
+from triehh_votes import FixedSize, Floats, discovery_rate, hypergeometric_tail
 
 from dphh.mechanisms.trie.triehh import theorem_epsilon
 
@@ -34,20 +34,20 @@ LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 LENGTHS = (1, 10, 50, 100)
 #: A function of users, theta and epsilon: how many users are drawn at a level.
-Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
+Rule = Callable[[Floats, Floats, float], Floats]
 
 
-def preprint_batch(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
+def preprint_batch(users: Floats, theta: Floats, epsilon: float) -> Floats:
     """The preprint's Corollary 2 as printed, cut where Theorem 1 ends; 0 where gamma is below 1."""
     return within_theorem(-math.expm1(-epsilon / LEVELS) / 10 * users, users, theta)
 
 
-def published_batch(users: FloatArray, theta: FloatArray, epsilon: float) -> FloatArray:
+def published_batch(users: Floats, theta: Floats, epsilon: float) -> Floats:
     """With theta in place of 10, as the published Corollary 1 has it."""
     return within_theorem(-math.expm1(-epsilon / LEVELS) / theta * users, users, theta)
 
 
-def within_theorem(batch: FloatArray, users: FloatArray, theta: FloatArray) -> FloatArray:
+def within_theorem(batch: Floats, users: Floats, theta: Floats) -> Floats:
     whole = np.floor(np.minimum(batch, users / (theta + 1)))
     return np.where((whole**2 >= users) & (users >= 1e4), whole, 0.0)
 
@@ -55,13 +55,13 @@ def within_theorem(batch: FloatArray, users: FloatArray, theta: FloatArray) -> F
 LINES_AND_RULES: tuple[tuple[str, Rule], ...] = (("-", preprint_batch), ("--", published_batch))
 
 
-def thetas_of(users: FloatArray) -> FloatArray:
+def thetas_of(users: Floats) -> Floats:
     return np.array([log10_theta(max(10**4, int(n))) for n in users], dtype=np.float64)
 
 
 def worst_case_rates(
-    rule: Rule, users: FloatArray, epsilon: float, frequency: float | FloatArray
-) -> FloatArray:
+    rule: Rule, users: Floats, epsilon: float, frequency: float | Floats
+) -> Floats:
     """Worst-case discovery rates; 0 where the rule draws no user."""
     theta = thetas_of(users)
     batch = rule(users, theta, epsilon)
@@ -70,7 +70,7 @@ def worst_case_rates(
     return np.where(batch > 0, tail**LEVELS, 0.0)
 
 
-def populations_needed(rule: Rule, epsilon: float, frequencies: FloatArray) -> FloatArray:
+def populations_needed(rule: Rule, epsilon: float, frequencies: Floats) -> Floats:
     """The least n at which each frequency is found 9 times in 10: by decades, then bisection."""
     needed = np.full_like(frequencies, math.nan)
     for exponent in range(4, 10):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from triehh_votes import RATE, FloatArray, hypergeometric_tail
+from triehh_votes import RATE, Floats, hypergeometric_tail
 
 from dphh.errors import UsageError
 
@@ -17,7 +17,7 @@ TAIL_ERROR = 1e-6
 
 def knob(
     users: int, theta: int, batch: int, levels: int, holders: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """(epsilon, delta) for each K: appendix C.3 of the preprint, for any number of levels.
 
     The algorithm stays as it is; K says where its analysis stops counting on Lemma 2 (at most K
@@ -63,7 +63,7 @@ def knob_plan(
     For each theta, epsilon gives the least K and delta the largest batch. The theorems' own choice
     is far from the best: they hold the expected votes of K users down to one.
     """
-    thetas: FloatArray = np.arange(2.0, most_theta + 1)
+    thetas: Floats = np.arange(2.0, most_theta + 1)
     # A little more than the quotient, so that what `knob` says is not above epsilon.
     ratio = math.expm1(epsilon / levels) * (1 - 1e-12)
     ks = np.maximum(np.ceil(thetas - 1 + thetas / ratio), thetas)

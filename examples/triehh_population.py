@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh import TRIEHH_WORDS
-from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.noise.randomness import Randomness
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 from dphh.errors import UsageError
 from dphh.privacy.search import float_at_least
 
-FloatArray = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 def preprint_delta(theta: int) -> float:
@@ -56,7 +56,7 @@ def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -
     if missing < 1:
         return 0.0
     last = min(users, missing + max(1000, 8 * missing), missing + 10**6)
-    idle: FloatArray = np.arange(missing, last + 1, dtype=np.float64)
+    idle: Floats = np.arange(missing, last + 1, dtype=np.float64)
     without = hypergeom.cdf(theta - 1, users, users - idle, batch)
     with_user = hypergeom.cdf(theta - 1, users, users - idle + 1, batch)
     excess = without - math.exp(min(epsilon, 700.0)) * with_user

@@ -23,7 +23,7 @@ from triehh_votes import RATE, Bernoulli, FixedSize, Sampling, discovery_rate, h
 
 from dphh.mechanisms.trie.path import choose_theta_and_p
 from dphh.mechanisms.trie.triehh import choose_batch
-from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.noise.randomness import Randomness
 
 Bits = NDArray[np.bool_]
 LENGTH = 10  # characters, the end counted

@@ -17,7 +17,7 @@ from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import LARGEST_POPULATION
 from dphh.privacy.search import least_whole
 
-FloatArray = NDArray[np.float64]
+Floats = NDArray[np.float64]
 RATE = 0.9  # a word counts as found if it is found at least so often
 
 
@@ -33,7 +33,7 @@ class FixedSize:
         """The probability that a user is sampled at a level."""
         return self.batch / self.users
 
-    def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
+    def tail(self, holders: ArrayLike, theta: ArrayLike) -> Floats:
         """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return hypergeometric_tail(holders, self.users, self.batch, theta)
 
@@ -48,7 +48,7 @@ class Bernoulli:
 
     p: float
 
-    def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
+    def tail(self, holders: ArrayLike, theta: ArrayLike) -> Floats:
         """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return np.asarray(binom.sf(np.asarray(theta) - 1, np.floor(holders), self.p))
 
@@ -62,12 +62,12 @@ Sampling = FixedSize | Bernoulli
 
 def hypergeometric_tail(
     holders: ArrayLike, users: ArrayLike, batch: ArrayLike, theta: ArrayLike
-) -> FloatArray:
+) -> Floats:
     """Proposition 2: P[a batch of m of n users has at least theta of the W holders]."""
     return np.asarray(hypergeom.sf(np.asarray(theta) - 1, users, np.floor(holders), batch))
 
 
-def discovery_rate(sampling: Sampling, theta: int, levels: int, holders: ArrayLike) -> FloatArray:
+def discovery_rate(sampling: Sampling, theta: int, levels: int, holders: ArrayLike) -> Floats:
     """Proposition 1: P[at least theta of the W holders vote]^L, for each number of holders."""
     return np.asarray(sampling.tail(holders, theta) ** levels, dtype=np.float64)
 

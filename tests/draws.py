@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from dphh.engines.duckdb.functions import register
-from dphh.udfs.draws.randomness import Randomness, RandomWords
 from dphh.udfs.functions import functions
+from dphh.udfs.noise.randomness import Randomness, RandomWords
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: How often a sound sampler may fail one statistical test.

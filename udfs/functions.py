@@ -16,15 +16,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, spurious_of_classes
-from dphh.udfs.draws.noise import bin_of, noise_of_rows
-from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.spurious import spurious_of_level
-from dphh.udfs.draws.subsets import reports_of_rows
-from dphh.udfs.draws.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
-from dphh.udfs.kernel import whole_users as of
-from dphh.udfs.kernel.contributions import EqualWeights
-from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
+from dphh.udfs import whole_users as of
+from dphh.udfs.noise.absent import (
+    absent_by_cell,
+    absent_nonpositive,
+    spurious_of_classes,
+    spurious_of_level,
+)
+from dphh.udfs.noise.randomness import Randomness
+from dphh.udfs.noise.sampler import bin_of, noise_of_rows
+from dphh.udfs.rules.counts import contributions_to_counts
+from dphh.udfs.rules.forecast import Round1Weights, Round2Weights
+from dphh.udfs.rules.reports import reports_of_rows
+from dphh.udfs.rules.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
+from dphh.udfs.rules.weights import EqualWeights
 
 LONG, TEXT = pa.int64(), pa.string()
 #: Arrow types of columns with a list of integers in each row: those of all users of that row.
@@ -75,8 +80,8 @@ ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64_AS_DECIMAL)
 #: Kinds of the arguments by which users are bounded: max_items, grid_bits, salt.
 KINDS_OF_BOUNDING_ARGUMENTS = (ONE_INT, ONE_INT, LOOKUP)
 KINDS_OF_SIGMA_AND_PURPOSE = (ONE_LONG, ONE_TEXT)
-SPURIOUS_TYPE = list_of_structs(position=LONG, key=LONG, bin=LONG, first=LONG, second=LONG)
-FORECAST_ROWS_TYPE = list_of_structs(bin=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
+SPURIOUS_TYPE = list_of_structs(position=LONG, key=LONG, cell=LONG, first=LONG, second=LONG)
+CELLS_TYPE = list_of_structs(cell=LONG, grams=LONG, nonpositive=LONG, threshold=LONG)
 
 
 def functions_called_in(query: str) -> list[str]:
@@ -100,20 +105,20 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             reports_of_rows, (TEXT, LONG, ONE_LONG, ONE_LONG, ONE_UINT64, ONE_TEXT), LONGS
         ),
         "bin": Function(bin_of, (LONG, ONE_LONG), LONG),
-        "absent_bins": drawing(
-            absent_by_bin,
+        "absent_cells": drawing(
+            absent_by_cell,
             (LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE),
-            list_of_structs(bin=LONG, grams=LONG),
+            list_of_structs(cell=LONG, grams=LONG),
         ),
         "absent_nonpositive": drawing(
-            absent_nonpositive, (LONG, LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE), LONG
+            absent_nonpositive, (LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE), LONG
         ),
-        "lifted_grams_of_class": drawing(
+        "spurious_of_class": drawing(
             spurious_of_classes,
-            (LONG, FORECAST_ROWS_TYPE, LOOKUP, *KINDS_OF_SIGMA_AND_PURPOSE),
+            (LONG, CELLS_TYPE, LOOKUP, *KINDS_OF_SIGMA_AND_PURPOSE),
             SPURIOUS_TYPE,
         ),
-        "lifted": drawing(
+        "spurious": drawing(
             spurious_of_level,
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
@@ -156,6 +161,6 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             of.contributions_by(Round2Weights), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
-            of.contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE
+            contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE
         ),
     }

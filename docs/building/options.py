@@ -12,7 +12,7 @@ import click
 from dphh.asking.macros import SQL_NAME_OF_OPTION, macros
 from dphh.cli import cli
 from dphh.cli.signatures import flag
-from dphh.corpus import CORPUS_OPTIONS, HELP
+from dphh.reader.corpus import CORPUS_OPTIONS, HELP
 from dphh.registry import VERBS, Verb
 
 #: What opens a corpus, or belongs to Python alone.

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
-from dphh.privacy.forecast_rounds import BIN_STARTS_IN_SIGMAS, LIST_SIZE_BIN_STARTS
-from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
 #: A step's name with its parameters; or a text of SQL or comments, with no parameters.
 RecordedStep = tuple[str, dict[str, Any]]
@@ -97,15 +98,15 @@ class RecordingHost(Host):
         keys = keys[(keys >> GRAM_NUMBER_BITS == 0) | (keys % 2**GRAM_NUMBER_BITS == 0)]
         return {"key": keys, "noisy": np.full(len(keys), threshold)}
 
-    def forecast_rows(self) -> dict[str, Any]:
+    def forecast_cells(self, **_: Any) -> dict[str, Any]:
         group, valid = self._put["classes"].columns
         # All made-up grams are in one bin: the lowest if their weight is the threshold, the middle
         # one if it is a multiple.
         bin_number = len(BIN_STARTS_IN_SIGMAS) // 2 if self.weight_in_thresholds > 1 else 0
-        bins = np.full(len(group), bin_number)
-        return {"class": group, "bin": bins, "grams": valid, "nonpositive": valid}
+        cell = group.to_numpy() * len(BIN_STARTS_IN_SIGMAS) + bin_number
+        return {"cell": cell, "grams": valid, "nonpositive": valid}
 
-    forecast_nonpositive_counts = forecast_rows
+    forecast_nonpositive_counts = forecast_cells
 
     def list_sizes(self) -> dict[str, Any]:
         return {
@@ -120,7 +121,7 @@ class RecordingHost(Host):
         found = np.sort(np.concatenate(keys))[: self.rows]
         zero = np.zeros(len(found), np.int64)
         words = pa.nulls(len(found), pa.string())
-        return {"key": found, "word": words, "bin": zero, "first": zero, "second": zero}
+        return {"key": found, "word": words, "cell": zero, "first": zero, "second": zero}
 
     def counts_drawn(self) -> dict[str, Any]:
         (keys,) = self._put["asked"].columns

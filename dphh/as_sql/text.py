@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dphh.as_sql.recording import RecordedStep, RecordingHost
-from dphh.corpora.quoted import literal
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import view_statements
-from dphh.files.paths import parquet_pattern
 from dphh.price import Price
+from dphh.reader.corpus import Corpus
+from dphh.reader.paths import parquet_pattern
+from dphh.reader.quoted import literal
+from dphh.reader.views import view_statements
 from dphh.registry import run_levels
 from dphh.sql import query, query_paths
 

@@ -22,8 +22,8 @@ from dphh.asking.macros import (
     corpus_options_by_sql_name,
     macros,
 )
-from dphh.corpus import HELP as CORPUS_HELP
 from dphh.ledger import Account, Entry, Ledger
+from dphh.reader.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS
 from dphh.release import stored_release
 from dphh.report.plan_lines import Section

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, Literal, Union, get_args, get_origin
 
-from dphh.corpus import ROW_OPTIONS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.reader.corpus import ROW_OPTIONS, Corpus, narrowed
 from dphh.wording.options import check_choice, check_known
 
 

@@ -31,11 +31,11 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
-from dphh.corpus import CORPUS_OPTIONS, Corpus
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.release import Release
 from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections

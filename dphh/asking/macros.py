@@ -14,8 +14,8 @@ from functools import cache
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES
-from dphh.corpora.quoted import literal
-from dphh.corpus import HELP as CORPUS_HELP
+from dphh.reader.corpus import HELP as CORPUS_HELP
+from dphh.reader.quoted import literal
 from dphh.registry import VERBS, Verb
 
 #: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.

@@ -44,6 +44,8 @@ class _RegisterAfterImport(MetaPathFinder):
 def _register_now() -> None:
     import polars as pl
 
+    if hasattr(pl.DataFrame, "dphh"):  # dphh was imported before, and is reloaded
+        return
     pl.api.register_dataframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
     pl.api.register_lazyframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
-from dphh.corpus import CORPUS_OPTIONS, Corpus
 from dphh.plan import Plan, verb_function
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb
 from dphh.wording.options import checked_call
 

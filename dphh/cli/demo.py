@@ -10,11 +10,11 @@ import click
 import duckdb
 
 from dphh.asking.verbs import items
-from dphh.corpora.quoted import literal
-from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.spending import accounts_text
+from dphh.reader.corpus import Corpus
+from dphh.reader.quoted import literal
 from dphh.release import Release
 from dphh.sql import query
 

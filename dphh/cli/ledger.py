@@ -20,19 +20,19 @@ from dphh.cli.options import (
     ledger_option,
 )
 from dphh.cli.signatures import as_flag
-from dphh.corpus import Corpus
 from dphh.engines import open_host
-from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
-from dphh.files.paths import files_named, is_remote
 from dphh.ledger import Entry, Ledger
 from dphh.ledger.budget import RULES, Rule
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
+from dphh.reader.corpus import Corpus
+from dphh.reader.paths import files_named, is_remote
+from dphh.reader.rows import Limits
+from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
 from dphh.release import stored_release
-from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
 

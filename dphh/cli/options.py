@@ -12,12 +12,12 @@ from click.core import ParameterSource
 
 from dphh.asking.asked import narrowed_corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, flag, grouped_option, option
-from dphh.corpus import CORPUS_OPTIONS, HELP, ROW_OPTIONS, Corpus
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
-from dphh.rows.conditions import combined_condition, joined_by_and
+from dphh.reader.conditions import combined_condition, joined_by_and
+from dphh.reader.corpus import CORPUS_OPTIONS, HELP, ROW_OPTIONS, Corpus
 from dphh.run import HELP as RUN_HELP
 from dphh.run import run
 

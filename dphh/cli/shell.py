@@ -16,10 +16,10 @@ import click
 
 from dphh.asking.clients import init_sql
 from dphh.cli.options import run_options
-from dphh.corpora.quoted import literal
-from dphh.corpora.stores import extension_file
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.reader.quoted import literal
+from dphh.reader.stores import extension_file
 
 _INSTALL_ADVICE = (
     "pip install 'dphh[shell]', in an environment of its own: it installs DuckDB 1.5.5 instead of "

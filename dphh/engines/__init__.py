@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dphh.corpora.formats import opened_unless_parquet
-from dphh.corpus import Corpus
-from dphh.engines.host import Host, Limits
+from dphh.engines.host import Host
 from dphh.errors import CorpusError, UsageError
-from dphh.rows.content import Content
-from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
-from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from dphh.reader.content import Content
+from dphh.reader.corpus import Corpus
+from dphh.reader.formats import opened_unless_parquet
+from dphh.reader.rows import Limits
+from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.udfs.noise.randomness import Randomness, SystemRandomness
 from dphh.udfs.text.tokens import tokens_of as tokens_by_duckdb
 
 ENGINES = ("duckdb", "polars", "spark")
@@ -71,7 +72,7 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
 
 def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
     """The tokens of each text, as every engine makes them of a row's content."""
-    from dphh.engines.duckdb.content import tokens_sql
+    from dphh.reader.views import tokens_sql
 
     expression = tokens_sql(content, "VARCHAR")
     found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.noise.randomness import Randomness
 
 #: A function that draws a level and returns what is released of it, as an Arrow table.
 Draw = Callable[[], Any]
@@ -31,14 +31,6 @@ class Lookup:
     """
 
     value: Any
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of an engine: memory in DuckDB's notation ("4GB"), and threads."""
-
-    memory: str | None = None
-    threads: int | None = None
 
 
 class Host(ABC):

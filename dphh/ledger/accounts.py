@@ -20,16 +20,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
-from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import LedgerError, UsageError
-from dphh.files.paths import local_path_to_write
 from dphh.ledger.budget import Booking, Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
-from dphh.rows.user import unit_and_columns
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
+from dphh.reader.paths import local_path_to_write
+from dphh.reader.user import unit_and_columns
 from dphh.wording.options import checked_call
 
 SECONDS_PER_DAY = 24 * 60 * 60

@@ -21,9 +21,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dphh.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.files.paths import local_path_to_write
 from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.accounts import (
     Accounts,
@@ -50,7 +48,9 @@ from dphh.ledger.places import holds, places_of, wrong_account_error
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.rows.user import unit_and_columns, user_option
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
+from dphh.reader.paths import local_path_to_write
+from dphh.reader.user import unit_and_columns, user_option
 from dphh.wording.cells import safe_cell
 
 #: The name of the release among the steps whose rows the ledger stores.

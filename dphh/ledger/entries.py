@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from dphh.corpus import Corpus, as_recorded
 from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
-from dphh.rows.user import user_option
+from dphh.reader.corpus import Corpus, as_recorded
+from dphh.reader.user import user_option
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues, by name, such as "engine" and "files".

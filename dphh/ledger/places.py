@@ -20,9 +20,9 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import UsageError
-from dphh.files.paths import absolute_place, duckdb_file_of, files_named, is_remote
+from dphh.reader.corpus import Corpus, replace_corpus
+from dphh.reader.paths import absolute_place, duckdb_file_of, files_named, is_remote
 
 _WILDCARD = re.compile(r"[*?\[]")
 

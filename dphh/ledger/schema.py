@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dphh.errors import LedgerError
-from dphh.files.paths import dphh_folder
+from dphh.reader.paths import dphh_folder
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file

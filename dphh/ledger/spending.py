@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dphh.corpus import Corpus, as_recorded
 from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
 from dphh.privacy.weak import warnings
-from dphh.rows.user import unit_in_words
+from dphh.reader.corpus import Corpus, as_recorded
+from dphh.reader.user import unit_in_words
 from dphh.wording.lines import visible_text, with_noun, wrapped
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.columns import SCORED_SCHEMA
-from dphh.levels.level import Level
+from dphh.level import Level
 from dphh.udfs.kernel.lists import one_array
 
 

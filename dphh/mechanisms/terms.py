@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isfinite
 
 from dphh.errors import UsageError
-from dphh.levels.level import Level
+from dphh.level import Level
 from dphh.privacy.events import Event
 from dphh.wording.options import check_whole
 
@@ -17,7 +17,7 @@ ADJACENCY = "add or remove one user"
 #: A plan says how many users an item needs in order to be found with this probability.
 FINDING_PROBABILITY = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
-#: Far above what the shortcut in `dphh.udfs.draws.votes` may add to a delta, and what floats hold.
+#: Far above what the shortcut in `dphh.udfs.rules.votes` may add to a delta, and what floats hold.
 LEAST_DELTA = 1e-100
 #: What a price and a ledger say of the part of delta for the noise's arithmetic.
 NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"

@@ -52,7 +52,6 @@ from dphh.errors import UsageError
 from dphh.privacy.events import ChosenUnionEvent, Cost, Event, SetUnionEvent, cost_of, costs_of
 from dphh.privacy.gaussian import (
     ROUNDING_MARGIN,
-    FloatArray,
     compose_sigmas,
     gaussian_delta,
     gaussian_deltas,
@@ -61,6 +60,7 @@ from dphh.privacy.gaussian import (
 from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
 from dphh.privacy.search import float_at_least, float_at_most
 from dphh.privacy.special import gammaln, log_expit, ndtr
+from dphh.udfs.arrays import Floats
 
 # Up to this many sums of losses are kept exactly; more are rounded up to a grid.
 _MOST_EXACT_LOSSES = 2**14
@@ -143,7 +143,7 @@ class Composition:
         return float_at_least(exact)
 
     @cached_property
-    def _response_losses(self) -> tuple[FloatArray, FloatArray]:
+    def _response_losses(self) -> tuple[Floats, Floats]:
         """The sums that the randomised responses' losses can have, and their probabilities under
         the data with the user; on a grid (`dphh.privacy.losses`) if the sums are many."""
         repeated = [_losses_of_equal_responses(*each) for each in self.responses]
@@ -241,7 +241,7 @@ def _probability_of_either(first: float, second: float) -> float:
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
 
 
-def _losses_of_equal_responses(epsilon: float, count: int) -> tuple[FloatArray, FloatArray]:
+def _losses_of_equal_responses(epsilon: float, count: int) -> tuple[Floats, Floats]:
     """The sums that the losses of `count` randomised responses of one epsilon can have, and their
     probabilities: a binomial number of responses has the loss +epsilon, the others -epsilon.
 
@@ -254,6 +254,6 @@ def _losses_of_equal_responses(epsilon: float, count: int) -> tuple[FloatArray, 
     return _next_floats(epsilon * (ups - downs)), np.exp(logarithms)
 
 
-def _next_floats(values: FloatArray) -> FloatArray:
+def _next_floats(values: Floats) -> Floats:
     """The next larger floats: more than the rounding error of one product or sum."""
     return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

@@ -29,9 +29,9 @@ from math import isqrt, nextafter
 
 import numpy as np
 
-from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
 from dphh.privacy.search import least_whole
 from dphh.privacy.special import ndtr
+from dphh.udfs.noise.table import TABLE_ONE, RoundedGaussian
 
 #: y, the weight of the theorem's one item, is searched in about so many intervals. If these are
 #: longer than one grid unit, thresholds are too high by up to 1 / 256 of one user's weight.

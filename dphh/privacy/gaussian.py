@@ -12,12 +12,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.special import erfcx, ndtr
-
-FloatArray = NDArray[np.float64]
+from dphh.udfs.arrays import Floats
 
 # `gaussian_deltas` raises its result by both: by more than its relative error, which is below 4e-13
 # where measured against 60 digits, and by a bound on what underflow loses.
@@ -33,8 +31,8 @@ _SMALLEST_DELTA = 1e-300
 ROUNDING_MARGIN = 2.0**-48
 
 _QUADRATURE = np.polynomial.legendre.leggauss(10)
-_QUADRATURE_NODES: FloatArray = np.asarray((_QUADRATURE[0] + 1) / 2, dtype=np.float64)
-_QUADRATURE_WEIGHTS: FloatArray = np.asarray(_QUADRATURE[1] / 2, dtype=np.float64)
+_QUADRATURE_NODES: Floats = np.asarray((_QUADRATURE[0] + 1) / 2, dtype=np.float64)
+_QUADRATURE_WEIGHTS: Floats = np.asarray(_QUADRATURE[1] / 2, dtype=np.float64)
 
 
 def gaussian_delta(epsilon: float, sigma: float) -> float:
@@ -47,7 +45,7 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     return float(gaussian_deltas(np.array([epsilon], dtype=np.float64), sigma)[0])
 
 
-def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
+def gaussian_deltas(epsilons: Floats, sigma: float) -> Floats:
     """`gaussian_delta` for an array of epsilons.
 
     With h = 1/sigma, x = epsilon sigma - h/2, y = x + h and the Mills ratio M = (1 - Phi)/phi, the
@@ -162,7 +160,7 @@ def split_sigma(sigma: float, shares: Sequence[float]) -> tuple[float, ...]:
     return tuple(sigma * math.sqrt(total / share) * (1 + ROUNDING_MARGIN) for share in shares)
 
 
-def _mills_ratio(u: FloatArray) -> FloatArray:
+def _mills_ratio(u: Floats) -> Floats:
     """(1 - Phi(u)) / phi(u)."""
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(u / math.sqrt(2)), dtype=np.float64)
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from dphh.udfs.arrays import Floats
 
 #: A grid of more points is made coarser, to every second point. The convolution of two grids of so
 #: many points takes 10 ms.
@@ -38,13 +37,13 @@ class Losses:
 
     step: float
     first: int
-    chances: FloatArray
+    chances: Floats
     infinite: float
     #: A bound on the relative error of the probabilities.
     relative_error: float
 
     @property
-    def values(self) -> FloatArray:
+    def values(self) -> Floats:
         places = self.first + np.arange(len(self.chances))
         return np.asarray(self.step * places, dtype=np.float64)
 
@@ -123,7 +122,7 @@ class Losses:
 
 
 def losses_on_grid(
-    chances: FloatArray, losses: FloatArray, infinite: float, step: float, relative_error: float
+    chances: Floats, losses: Floats, infinite: float, step: float, relative_error: float
 ) -> Losses:
     """These losses, with their probabilities under P, rounded to a grid. `infinite` is the
     probability of all other losses, which count as infinite."""
@@ -144,7 +143,7 @@ def losses_on_grid(
     )
 
 
-def standard_deviation(chances: FloatArray, losses: FloatArray) -> float:
+def standard_deviation(chances: Floats, losses: Floats) -> float:
     """The losses' standard deviation, from which the grid's step is derived."""
     total = float(np.sum(chances))
     mean = float(np.sum(chances * losses)) / total

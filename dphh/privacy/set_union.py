@@ -19,10 +19,11 @@ docs/items.md).
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt, nextafter
+from math import nextafter
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import TABLE_ONE, RoundedGaussian
+from dphh.udfs.noise.table import TABLE_ONE, RoundedGaussian
+from dphh.udfs.rules.weights import weight
 
 #: A user who holds one item adds 2^GRID_BITS grid units to it. With 10 bits, rounding costs under
 #: 0.2% of the weight at t = 300 items.
@@ -30,9 +31,6 @@ GRID_BITS = 10
 #: The largest sigma in grid units; noise of a larger sigma gets a coarser grid, so that its table
 #: stays small.
 LARGEST_GRID_SIGMA = 2**17
-#: A bound on the distance, in total variation, between a draw from the noise's table and from the
-#: exact noise.
-LARGEST_TABLE_DISTANCE = Fraction(1, 2**232)
 #: The share of delta for the Gaussian curve. With the best share, thresholds would be lower by less
 #: than 0.1%.
 GAUSSIAN_SHARE_OF_DELTA = 63 / 64
@@ -64,11 +62,6 @@ def grid_bits(sigma: float, max_items: int) -> int:
             f"give at most {4**bits:,}, or a larger epsilon"
         )
     return bits
-
-
-def weight(bits: int, items_held: int) -> int:
-    """What a user who holds t items adds to each: floor(2^b / sqrt(t)) = isqrt(floor(4^b / t))."""
-    return isqrt(4**bits // items_held)
 
 
 def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
@@ -127,28 +120,3 @@ def users_needed(
     `probability`."""
     worst_luck = noise.largest_with_tail_at_least(probability)
     return max(1, -((worst_luck - threshold) // weight(bits, items_held)))
-
-
-def delta_of_distance(distance: Fraction, epsilon: float) -> float:
-    """The delta for draws whose distribution is within this distance, in total variation, of the
-    exact one: (1 + e^epsilon) times the distance, as both neighbours' draws are replaced."""
-    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
-    return nextafter(float(distance * scale), 1.0)
-
-
-def spurious_draws_delta(epsilon: float) -> float:
-    """The delta for the draws of a level's spurious grams, out of at most 2^62 valid ones.
-
-    Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which
-    draws how many pass, is below 2^-212 (`draw_binomial`).
-    """
-    return delta_of_distance(2**62 * LARGEST_TABLE_DISTANCE + Fraction(1, 2**212), epsilon)
-
-
-def arithmetic_delta(max_items: int, epsilon: float) -> float:
-    """The delta for the table's distance from the exact Gaussian, in one level.
-
-    Only the counts that differ between two neighbours, at most D0 of them, need the exact noise;
-    the other draws have the same distribution.
-    """
-    return delta_of_distance(max_items * LARGEST_TABLE_DISTANCE, epsilon)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from dphh.columns import interleaved_by_level
-from dphh.corpus import Corpus
 from dphh.engines import tokens_of
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.prior import Prior, check_same_tokens
+from dphh.reader.content import Content
+from dphh.reader.corpus import Corpus
 from dphh.release import MANIFEST, Release, stored_release
-from dphh.rows.content import Content
 
 
 def with_public_knowledge(

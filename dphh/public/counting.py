@@ -17,20 +17,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpora.formats import opened_unless_parquet
-from dphh.corpora.tables import rows_of_table
-from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import tokens_of
 from dphh.engines.duckdb.host import DuckDBHost
-from dphh.engines.host import Limits
 from dphh.errors import CorpusError
-from dphh.files.paths import dphh_folder
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_hash
 from dphh.mechanisms.released_rows import as_array, integer_columns
 from dphh.prior import Prior
-from dphh.rows.content import Content
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.reader.content import Content
+from dphh.reader.corpus import Corpus, replace_corpus
+from dphh.reader.formats import opened_unless_parquet
+from dphh.reader.paths import dphh_folder
+from dphh.reader.rows import Limits
+from dphh.reader.tables import rows_of_table
+from dphh.udfs.noise.randomness import SystemRandomness
 
 #: Of a text with at least this many words, words are listed that occur at least three times, and
 #: longer n-grams that occur at least twice: n-grams that occur once are about as many as the text's

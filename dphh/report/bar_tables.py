@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES
-from dphh.privacy.counts import Weighing, simultaneous_intervals
+from dphh.privacy.counts import simultaneous_intervals
 from dphh.report.phrases import is_maximal
 from dphh.report.sentences import (
     Manifest,
@@ -30,6 +30,7 @@ from dphh.report.sentences import (
     meaning_of_counts,
     meaning_of_scores,
 )
+from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import with_noun
 
 

@@ -7,15 +7,15 @@ from itertools import groupby
 from typing import Any
 
 from dphh.columns import OTHER_GROUP
-from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS_LEFT, percent
 from dphh.ledger.spending import guarantee_and_usage
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.level import Level
-from dphh.levels.set_union import OneRoundAfterChoice, SetUnionLevel
+from dphh.level import Level
+from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.mechanisms.set_union.levels import OneRoundAfterChoice, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, privacy_of_corpus
+from dphh.reader.corpus import Corpus
 from dphh.report.sentences import Released, promise
 from dphh.wording.lines import one_line, with_noun
 

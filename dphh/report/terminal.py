@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dphh.corpus import Corpus
 from dphh.ledger import Ledger
 from dphh.price import Price
+from dphh.reader.corpus import Corpus
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit

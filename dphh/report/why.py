@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dphh.errors import UsageError
+from dphh.reader.content import Content
 from dphh.report.sentences import Released, Tokens, has_every_given_item
-from dphh.rows.content import Content
 from dphh.wording.lines import one_line, with_noun
 
 #: A function of texts and of how they are read: the tokens of each text, as engines make them.

@@ -18,14 +18,14 @@ import polars as pl
 
 from dphh import Corpus
 from dphh.engines import open_host
-from dphh.engines.host import Limits
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.events import Event
-from dphh.privacy.set_union import weight
-from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from dphh.reader.rows import Limits
+from dphh.udfs.noise.randomness import Randomness, SystemRandomness
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
+from dphh.udfs.rules.weights import weight
 
 Method = Literal["all", "even", "single"]
 

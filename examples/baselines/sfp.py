@@ -77,7 +77,7 @@ from baselines.sfp_sketch import (
 )
 from baselines.sfp_words import codes, spell
 from dphh.errors import UsageError
-from dphh.udfs.draws.randomness import Randomness, SystemRandomness, uniform_below
+from dphh.udfs.noise.randomness import Randomness, SystemRandomness, uniform_below
 
 __all__ = [
     "LETTERS",

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.privacy.binomial_weights import approximate_binomial_weights
-from dphh.udfs.draws.randomness import Randomness, to_int
+from dphh.udfs.noise.binomials import approximate_binomial_weights
+from dphh.udfs.noise.randomness import Randomness, to_int
 
 Cells = NDArray[np.uint16]
 Integers = NDArray[np.int64]

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dphh import Plan, ldp_trie
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.privacy.subset_selection import SubsetSelection, estimated_holders
-from dphh.udfs.draws.randomness import SystemRandomness, uniform_below
-from dphh.udfs.draws.subsets import draw_subsets
+from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.udfs.noise.randomness import SystemRandomness, uniform_below
+from dphh.udfs.rules.reports import draw_subsets
+from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders
 
 WORDS = ("tea", "oat", "eat")
 

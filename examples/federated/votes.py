@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dphh import Plan, trie
-from dphh.levels.trie import VoteLevel
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.udfs.noise.randomness import SystemRandomness
 
 Tokens = tuple[str, ...]
 WORDS = ("to", "at", "an", "a")

@@ -8,8 +8,9 @@
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
 -- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
 -- each.
--- Out, private: round_1 (key, name, noisy, class, bin), of the valid grams that a user holds;
--- absent (class, bin, grams), of those that no user holds. Out, public: list_sizes (bin, noisy).
+-- Out, private: round_1 (key, name, noisy, cell), of the valid grams that a user holds; absent
+-- (cell, grams), of those that no user holds. A cell is a class and one of $bins bins of the noised
+-- weight: class * $bins + bin. Out, public: list_sizes (bin, noisy).
 
 -- Each user adds isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50) to
 -- the key -1 - (bin of n), which counts users by their list size n: an L2 norm of $norm at most, in
@@ -91,19 +92,17 @@ named AS (
 SELECT key, name, class, weight + dphh_noise(name, $sigma, $purpose || '/round 1') AS noisy
 FROM named;
 
--- A gram's row is its class and the bin of its noised weight. Words outside a list have only two
--- bins: 1 if the noised weight reaches $unlisted_threshold (round 1 releases these words, and they
--- get no weight in round 2), else 0.
+-- Words outside a list have only two cells: -2 if the noised weight reaches $unlisted_threshold
+-- (round 1 releases these words, and they get no weight in round 2), else -1.
 CREATE TEMP TABLE round_1 AS
 SELECT
     key,
     name,
     noisy,
-    class,
     CASE
-        WHEN class >= 0 THEN dphh_bin(noisy, $sigma)
-        ELSE CAST(noisy >= $unlisted_threshold AS BIGINT)
-    END AS bin
+        WHEN class >= 0 THEN class * $bins + dphh_bin(noisy, $sigma)
+        ELSE -1 - CAST(noisy >= $unlisted_threshold AS BIGINT)
+    END AS cell
 FROM noised;
 
 -- Valid grams that no user holds are too many to list. Their sums are 0, so the noise's own law
@@ -113,7 +112,7 @@ WITH
 
 held AS (
     SELECT class, count(*) AS grams
-    FROM round_1
+    FROM noised
     GROUP BY class
 ),
 
@@ -124,9 +123,9 @@ absent_grams AS (
 ),
 
 drawn AS (
-    SELECT class, unnest(dphh_absent_bins(class, grams, $sigma, $purpose)) AS fallen
+    SELECT unnest(dphh_absent_cells(class, grams, $sigma, $purpose)) AS fallen
     FROM absent_grams
 )
 
-SELECT drawn.class, drawn.fallen.bin, drawn.fallen.grams
+SELECT drawn.fallen.cell, drawn.fallen.grams
 FROM drawn;

@@ -1,8 +1,8 @@
 -- Round 2 of a level of the forecast ladder (step 6 of docs/ngrams.md): every user shares out
--- their norm over the grams that they hold, in proportion to the weights of the grams' rows.
+-- their norm over the grams that they hold, in proportion to the weights of the grams' cells.
 -- In, private: positions; round_1; absent; $g, the g of each gram (forecast_weights.sql).
--- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
--- that a user holds; absent_counts (class, bin, grams, nonpositive), of those that no user holds.
+-- Out, private: round_2 (key, cell, first, second), both noised weights of the valid grams that a
+-- user holds; absent_counts (cell, grams, nonpositive), of those that no user holds.
 CREATE TEMP TABLE round_2 AS
 WITH
 
@@ -23,21 +23,19 @@ sums AS (
     SELECT
         round_1.key,
         round_1.name,
-        round_1.class,
-        round_1.bin,
+        round_1.cell,
         round_1.noisy AS first,
         coalesce(histogram.weight, 0) AS weight
     FROM round_1
     LEFT JOIN histogram ON round_1.key = histogram.key
 )
 
-SELECT key, class, bin, first, weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
+SELECT key, cell, first, weight + dphh_noise(name, $sigma, $purpose || '/round 2') AS second
 FROM sums;
 
 CREATE TEMP TABLE absent_counts AS
 SELECT
-    class,
-    bin,
+    cell,
     grams,
-    dphh_absent_nonpositive(class, bin, grams, $sigma, $purpose) AS nonpositive
+    dphh_absent_nonpositive(cell, grams, $sigma, $purpose) AS nonpositive
 FROM absent;

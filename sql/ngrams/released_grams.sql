@@ -2,23 +2,23 @@
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
 -- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). They are
 -- stored sorted by their values (dphh/journal.py), so the order does not say which are kept.
--- In: noised (key, noisy), of the valid grams that a user keeps; lifted (position, key, noisy).
+-- In: noised (key, noisy), of the valid grams that a user keeps; spurious (position, key, noisy).
 WITH
 
 -- The candidate keys that no user keeps, numbered anew.
 unkept AS (
     SELECT
-        lifted.key,
-        row_number() OVER (ORDER BY lifted.position) - 1 AS position
-    FROM lifted
-    ANTI JOIN noised ON lifted.key = noised.key
+        spurious.key,
+        row_number() OVER (ORDER BY spurious.position) - 1 AS position
+    FROM spurious
+    ANTI JOIN noised ON spurious.key = noised.key
 ),
 
-spurious AS (
-    SELECT unkept.key, lifted.noisy
+passing AS (
+    SELECT unkept.key, spurious.noisy
     FROM unkept
-    INNER JOIN lifted ON unkept.position = lifted.position
-    WHERE lifted.noisy IS NOT NULL
+    INNER JOIN spurious ON unkept.position = spurious.position
+    WHERE spurious.noisy IS NOT NULL
 )
 
 SELECT key, noisy
@@ -26,4 +26,4 @@ FROM noised
 WHERE noisy >= $threshold
 UNION ALL
 SELECT key, noisy
-FROM spurious;
+FROM passing;

@@ -101,7 +101,7 @@ absent AS (
 
 -- They are noised too; otherwise the release would disclose which grams are kept. Those that pass
 -- are spurious grams. (An engine draws their number, which they are and their noise from the same
--- distribution, and stores only those: udfs/draws/spurious.py. Without noise none can pass.)
+-- distribution, and stores only those: udfs/noise/absent.py. Without noise none can pass.)
 noised_absent AS MATERIALIZED (
     SELECT gram, dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
     FROM absent

@@ -27,7 +27,7 @@ histogram AS (
 ),
 
 -- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each row
--- from the same distribution, and stores those that pass: udfs/draws/absent.py.)
+-- from the same distribution, and stores those that pass: udfs/noise/absent.py.)
 absent AS (
     SELECT valid.gram, valid.key, valid.class, 0 AS weight, false AS is_held
     FROM valid

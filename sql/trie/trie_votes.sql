@@ -22,7 +22,7 @@ eligible AS (
 
 -- A new coin for each eligible user at this level; heads are votes. One draw gives how many users
 -- with the same next prefix toss heads. It is 0 if there are fewer than $theta of them, and $theta
--- if there are so many that fewer votes have a probability below 2^-500 (udfs/draws/votes.py).
+-- if there are so many that fewer votes have a probability below 2^-500 (udfs/rules/votes.py).
 SELECT
     node,
     token,

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from dphh import Plan, ngrams
-from dphh.levels.ngrams import ListedWordsLevel
-from dphh.privacy.forecast_rounds import round_1_weight
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.mechanisms.ngrams.levels import ListedWordsLevel
+from dphh.udfs.noise.table import rounded_gaussian
+from dphh.udfs.rules.forecast import round_1_weight
 from tests.audit.cells_union import LADDER
 from tests.audit.corpora import WORDS, extra, groups_of, of_rows, written
 from tests.audit.measure import Measured, in_turn, released_once, scores

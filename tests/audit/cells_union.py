@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dphh import Corpus, Plan, counts, items, ngrams
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.price import Method
 from dphh.privacy.gaussian import gaussian_delta
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import weight
+from dphh.udfs.noise.table import rounded_gaussian
+from dphh.udfs.rules.weights import weight
 from dphh.wording.lines import with_noun
 from tests.audit.corpora import WORDS, extra, groups_of, of_rows, others, written
 from tests.audit.measure import Measured, counted, in_turn, released_once, scores

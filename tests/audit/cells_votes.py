@@ -10,7 +10,7 @@ import polars as pl
 from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.levels.trie import SampledUsersLevel
+from dphh.mechanisms.trie.levels import SampledUsersLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least
 from tests.audit.corpora import extra, groups_of, others, written

@@ -18,11 +18,11 @@ from scipy.stats import beta
 
 from dphh import Corpus, Plan
 from dphh.engines import open_host
-from dphh.engines.host import Limits
+from dphh.reader.rows import Limits
 from dphh.registry import VERBS, run_levels
 from dphh.release import Release
 from dphh.run import release_of
-from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness
 from tests.engines.levels import unstored
 
 #: What the table says: one bound in a thousand may fail.

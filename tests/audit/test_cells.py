@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dphh.udfs.draws import noise
+from dphh.udfs.noise import sampler as noise
 from tests.audit import cells_prior
 from tests.audit.__main__ import CELLS, engine_of
 from tests.audit.cells_prior import unlisted_words

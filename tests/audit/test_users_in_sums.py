@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dphh import ldp_trie
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.rules.subset_selection import SubsetSelection
 from tests.engines.tries import grown_of_reports, local_plan, scores
 
 DELTA = 1e-6

@@ -71,7 +71,7 @@ def scale_child(path: str, log: str) -> None:
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
     from dphh import Corpus
-    from dphh.engines.host import Limits
+    from dphh.reader.rows import Limits
 
     stop = None
     if engine == "spark":

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from dphh.cli import cli
 from dphh.errors import DphhError
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.noise.randomness import SystemRandomness
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)

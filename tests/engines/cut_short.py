@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from dphh import Corpus, Ledger, Plan, Release, trie
-from dphh.levels.trie import VoteLevel
-from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.udfs.noise.randomness import Randomness, SystemRandomness
 from tests.engines.recorded_runs import CASES, corpus_at, is_of
 
 RUN = "cut short"

@@ -1,6 +1,7 @@
 """Runs of the forecast ladder as a test looks at them: its rounds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -8,64 +9,70 @@ from unittest.mock import patch
 import numpy as np
 
 from dphh import Plan
-from dphh.levels.ngrams import ForecastLevel
-from dphh.mechanisms.ngrams.forecast.climb import LevelToRun
-from dphh.mechanisms.ngrams.levels import ngrams_levels
+from dphh.mechanisms.ngrams.forecast import two_rounds
+from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.mechanisms.ngrams.run import ngrams_levels
 from tests.engines.levels import host_on, unstored
 
 
 class Watched:
-    """An engine's rounds; keeps what the driver says and hears. With `low`, whatever is above 0 in
-    round 2 passes, so that most sums of it are seen."""
+    """What the driver says and hears of one level's rounds."""
 
-    def __init__(self, rounds: Any, level: int, low: bool = False) -> None:
-        self.rounds, self.level, self.low = rounds, level, low
-
-    def run_first_round(self, valid: Any, law: Any, unit: int) -> Any:
-        self.valid, self.law, self.unit_1 = valid, law, unit
-        self.row_sizes, self.list_sizes = self.rounds.run_first_round(valid, law, unit)
-        return self.row_sizes, self.list_sizes
-
-    def run_second_round(self, weights: Any, unit: int) -> Any:
-        self.weights, self.unit_2 = weights, unit
-        self.nonpositive = self.rounds.run_second_round(weights, unit)
-        return self.nonpositive
-
-    def passing_grams(self, thresholds: Any) -> Any:
-        self.thresholds = np.ones_like(thresholds) if self.low else thresholds
-        self.passing = self.rounds.passing_grams(self.thresholds)
-        return self.passing
+    def __init__(self, level: int) -> None:
+        self.level = level
 
     @property
     def units(self) -> tuple[int, int]:
         """Of either round: a user's norm, in the units of this noise."""
         return self.unit_1, self.unit_2
 
+    @property
+    def passed_keys(self) -> Any:
+        """The keys of what passed, without words that a list lacks, in the order that was told."""
+        return self.passing.column("key").drop_null().to_numpy()
+
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.row_sizes, self.list_sizes, self.nonpositive)
-        return [*(table.tolist() for table in tables), *_lists(vars(self.passing))]
+        tables = (self.cell_sizes, self.list_sizes, self.nonpositive)
+        return [*(table.tolist() for table in tables), self.passing.to_pylist()]
 
 
-def _lists(columns: Mapping[str, Any]) -> list[Any]:
-    return [
-        _lists(vars(column)) if hasattr(column, "__dict__") else column.tolist()
-        for column in columns.values()
-        if column is not None
-    ]
+@contextmanager
+def watched_rounds(seen: list[Watched], low: bool = False) -> Iterator[None]:
+    """Keeps what the driver says and hears of each level with two rounds. With `low`, whatever is
+    above 0 in round 2 passes, so that most sums of it are seen."""
+    first, second, passing = two_rounds.first_round, two_rounds.second_round, two_rounds.passing
+
+    def first_round(host: Any, valid: Any, bins: Any, norm: int, purpose: str) -> Any:
+        seen.append(each := Watched(int(purpose.rsplit(maxsplit=1)[-1])))
+        each.valid, each.law, each.unit_1 = valid, bins, norm
+        each.cell_sizes, each.list_sizes = first(host, valid, bins, norm, purpose)
+        return each.cell_sizes, each.list_sizes
+
+    def second_round(
+        host: Any, valid: Any, bins: Any, weights: Any, norm: int, purpose: str
+    ) -> Any:
+        each = seen[-1]
+        each.weights, each.unit_2 = weights, norm
+        each.nonpositive = second(host, valid, bins, weights, norm, purpose)
+        return each.nonpositive
+
+    def passed(host: Any, valid: Any, bins: Any, thresholds: Any, purpose: str) -> Any:
+        each = seen[-1]
+        each.thresholds = np.ones_like(thresholds) if low else thresholds
+        each.passing = passing(host, valid, bins, each.thresholds, purpose)
+        return each.passing
+
+    with patch.multiple(
+        two_rounds, first_round=first_round, second_round=second_round, passing=passed
+    ):
+        yield
 
 
 def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> Any:
     """The levels of a run, and those that have two rounds as they were watched."""
     seen: list[Watched] = []
-    shipped = LevelToRun.run
-
-    def run(step: LevelToRun, rounds: Any) -> Any:
-        seen.append(Watched(rounds, step.planned_level.level, low))
-        watched: Any = seen[-1]
-        return shipped(step, watched)
-
-    with patch.object(LevelToRun, "run", run), host_on(engine, plan.corpus, randomness) as host:
+    with watched_rounds(seen, low), host_on(engine, plan.corpus, randomness) as host:
         return [*ngrams_levels(plan.price, host, unstored, " ")], seen
 
 

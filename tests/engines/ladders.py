@@ -7,10 +7,10 @@ from typing import Any
 from unittest.mock import patch
 
 from dphh import Corpus, ngrams
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.ngrams.levels import ngrams_levels
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.ngrams.run import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.levels import host_on, unstored
@@ -65,7 +65,7 @@ def climbed(
     price = replace(plan.price, levels=tuple(levels))
     with (
         patch(
-            "dphh.mechanisms.ngrams.levels.spurious_threshold",
+            "dphh.mechanisms.ngrams.run.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
         host_on(engine, corpus, randomness or Quiet()) as host,

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, settings
 
 from dphh import Corpus
 from dphh.engines import open_host
-from dphh.engines.host import Draw, Host, Limits
-from dphh.levels.set_union import SetUnionLevel
+from dphh.engines.host import Draw, Host
 from dphh.mechanisms.released_rows import as_array
-from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, rounds_of_table
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import sips_rounds
+from dphh.mechanisms.set_union.run import draw_rounds, draw_words, rounds_of_table
+from dphh.reader.rows import Limits
 from dphh.udfs.kernel.reading import ReadWords
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dphh.levels.counts import CountsLevel
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.counting import CountsLevel
+from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.sql import query
 from tests.draws import register_draws
 

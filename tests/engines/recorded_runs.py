@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -22,9 +22,8 @@ from unittest.mock import patch
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
-from dphh.mechanisms.ngrams.forecast.climb import LevelToRun
 from dphh.testing import SeededRandomness
-from tests.engines.forecasts import Watched
+from tests.engines.forecasts import Watched, watched_rounds
 from tests.engines.ladders import Gram, grams_of
 
 Tokens = list[str]
@@ -220,23 +219,13 @@ def recorded(engine: str) -> Iterator[Asked]:
 
         return listened
 
-    run, keep_level = LevelToRun.run, Ledger.keep_level
-
-    def watched(self: LevelToRun, rounds: Any) -> Any:
-        level = self.planned_level.level
-        assert level not in asked.rounds
-        watching: Any = Watched(rounds, level)
-        asked.rounds[level] = watching
-        return run(self, watching)
+    keep_level = Ledger.keep_level
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)
         return keep_level(self, hold, step, data)
 
-    patches = [
-        patch.object(LevelToRun, "run", watched),
-        patch.object(Ledger, "keep_level", keeping),
-    ]
+    patches = [patch.object(Ledger, "keep_level", keeping)]
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "dphh"]
     for name in DRAWING:
         (function,) = {vars(m)[name] for m in modules if name in vars(m)}
@@ -245,13 +234,14 @@ def recorded(engine: str) -> Iterator[Asked]:
             for module in modules
             if vars(module).get(name) is function
         ]
-    for each in patches:
-        each.start()
-    try:
-        yield asked
-    finally:
+    seen: list[Watched] = []
+    with ExitStack() as stack:
         for each in patches:
-            each.stop()
+            stack.enter_context(each)
+        stack.enter_context(watched_rounds(seen))
+        yield asked
+        asked.rounds |= {each.level: each for each in seen}
+        assert len(asked.rounds) == len(seen)
 
 
 @dataclass

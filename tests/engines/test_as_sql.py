@@ -18,12 +18,12 @@ from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Lookup
-from dphh.levels.ngrams import PrunedLevel
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.sql import query
 from dphh.testing import SeededRandomness
+from dphh.udfs.noise.table import rounded_gaussian
 from tests.engines.recorded_runs import CASES, corpus_of
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dphh import items, ngrams, trie
-from dphh.mechanisms.counts import levels as counts_levels
+from dphh.mechanisms.counts import run as counts_levels
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.testing import SeededRandomness
 

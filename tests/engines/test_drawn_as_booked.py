@@ -18,8 +18,8 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.randomness import PURPOSES_FIXED_IN_RUN
+from dphh.udfs.noise.randomness import PURPOSES_FIXED_IN_RUN
+from dphh.udfs.noise.table import rounded_gaussian
 from tests.draws import curve
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dphh import Ledger
-from dphh.udfs.draws.randomness import PURPOSES_FIXED_IN_RUN
+from dphh.udfs.noise.randomness import PURPOSES_FIXED_IN_RUN
 from tests.engines.recorded_runs import CASES, Draw, Listening, corpus_of, is_of, ran, recorded
 
 

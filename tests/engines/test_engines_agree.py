@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, items
 from dphh.engines import ENGINES, engine_of
-from dphh.engines.duckdb import rows as duckdb_rows
+from dphh.reader import rows as duckdb_rows
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
 from tests.engines.levels import few, histogram

@@ -26,13 +26,13 @@ from dphh import Corpus, ngrams
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from tests.engines.forecasts import Watched, levels_of, on_grid
 
 #: What an engine draws for, and the name of the row.
 Draw = tuple[str, str]
 #: Where each engine's steps take their noise from.
-DRAWN = {"duckdb": "dphh.udfs.draws.noise", "polars": "dphh.engines.polars.host"}
+DRAWN = {"duckdb": "dphh.udfs.noise.sampler", "polars": "dphh.engines.polars.host"}
 Rows = Sequence[tuple[str, str]]
 Texts = Sequence[str]
 WORDS = [f"w{number:02}" for number in range(12)]
@@ -192,7 +192,7 @@ def what_is_added(
         held_by = words_held if rounds.level == 1 else partial(grams_held, ladder, WORDS)
         adds |= what_one_adds(rounds, held_by, noise, [*users.values()], own)
         if rounds.level > 1:
-            ladder = ladder.with_next(rounds.passing.keys)
+            ladder = ladder.with_next(rounds.passed_keys)
     return adds
 
 
@@ -231,7 +231,7 @@ def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
     assert shown(*with_user[:2]) == shown(done, seen)
     words = [row["item"] for step in done for row in step.rows.to_pylist() if row["level"] == 1]
     assert sorted(words) == WORDS
-    assert all(len(rounds.passing.keys) > 5 for rounds in seen)
+    assert all(len(rounds.passed_keys) > 5 for rounds in seen)
     if with_prior:
         key = WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
         of_pairs = seen[1]

@@ -25,20 +25,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, ldp_trie
-from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import VoteLevel
-from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ldp_trie.levels import most_reported_values, seat_users
+from dphh.mechanisms.counts.run import draw_counts
+from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.mechanisms.ngrams.levels import draw_dpne_level
-from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, set_union_levels
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.ngrams.run import draw_dpne_level
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.trie.levels import grow_by_coins, place_walkers, walk_on
+from dphh.mechanisms.set_union.run import draw_rounds, draw_words, set_union_levels
+from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
+from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.reading import ReadWords
 from tests.conftest import NoNoise

@@ -22,13 +22,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import SampledUsersLevel, VoteLevel
-from dphh.mechanisms.counts.levels import draw_counts
-from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.mechanisms.counts.run import draw_counts
+from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
-from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.trie.levels import SampledUsersLevel, VoteLevel
 from dphh.testing import SeededRandomness
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
 from tests.engines.ladders import (
@@ -280,14 +280,21 @@ def valid_by_list(prior):
 
 def passed_of(told, grams):
     """Class, bin and both noised weights of each gram that passed."""
-    out = told.passing
-    columns = (grams, told.valid.classes_of(out.keys), out.bins, out.first, out.second)
-    passed = {gram: [*map(int, row)] for gram, *row in zip(*columns, strict=True)}
-    assert (np.diff(out.keys) > 0).all()  # another order could show which of them are held
-    if told.level == 1:
-        lacking = out.unlisted_words
-        columns = (lacking.words.to_pylist(), lacking.early, lacking.first, lacking.second)
-        passed |= {(word,): [-1, *map(int, row)] for word, *row in zip(*columns, strict=True)}
+    assert (np.diff(told.passed_keys) > 0).all()  # another order could show which of them are held
+    names, passed = iter(grams), {}
+    classes = dict(
+        zip(
+            told.passed_keys.tolist(), told.valid.classes_of(told.passed_keys).tolist(), strict=True
+        )
+    )
+    for row in told.passing.to_pylist():
+        weights = [row["first"], row["second"]]
+        if row["word"] is None:
+            group, column = divmod(row["cell"], len(told.law.starts))
+            assert group == classes[row["key"]]
+            passed[next(names)] = [group, column, *weights]
+        else:
+            passed[row["word"],] = [-1, -1 - row["cell"], *weights]
     return passed
 
 
@@ -300,8 +307,8 @@ def check_rounds(told, found, passed, below):
     held, negative = (np.zeros_like(told.weights) for _ in range(2))
     for (group, column), (number, below_zero) in found.signs.items():
         held[group, column], negative[group, column] = number, below_zero
-    absent, absent_negative = told.row_sizes - held, told.nonpositive - negative
-    assert (told.row_sizes.sum(axis=1) == told.valid.sizes).all()
+    absent, absent_negative = told.cell_sizes - held, told.nonpositive - negative
+    assert (told.cell_sizes.sum(axis=1) == told.valid.sizes).all()
     assert (absent >= 0).all()
     assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
     rows = [tuple(row[:2]) for gram, row in passed.items() if gram not in found.held]
@@ -345,7 +352,7 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
             public = told_of(told, step.level, valid_by_list(plan.price.prior), *others)
             found = plain.listed_rounds(step.level, public, purpose)
             vocabulary = plan.price.prior.vocabulary.to_pylist()
-            passed = passed_of(told, [(vocabulary[key],) for key in told.passing.keys])
+            passed = passed_of(told, [(vocabulary[key],) for key in told.passed_keys])
             assert passed.keys() == {*released}
             assert {-1, 0} < {passed[gram][0] for gram in found.passed}
         else:

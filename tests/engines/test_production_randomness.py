@@ -25,11 +25,11 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
 from dphh import Corpus
-from dphh.levels.trie import VoteLevel
-from dphh.mechanisms.set_union.levels import draw_words
-from dphh.privacy.set_union import weight
-from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
+from dphh.mechanisms.set_union.run import draw_words
+from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.rules.weights import weight
 from tests.draws import CHANCE, exact_tail
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, host_on
@@ -277,11 +277,11 @@ DRAW = """
 import json, os, sys
 import numpy as np
 import pyarrow as pa
-from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
-from dphh.privacy.subset_selection import (subset_selection)
-from dphh.udfs.draws.subsets import (draw_subsets)
-from dphh.udfs.draws.votes import draw_votes
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
+from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.rules.subset_selection import (subset_selection)
+from dphh.udfs.rules.reports import (draw_subsets)
+from dphh.udfs.rules.votes import draw_votes
 
 source = RunRandomness(SystemRandomness())
 source.secret_key = b"k" * 32

@@ -17,7 +17,7 @@ import pytest
 from dphh import Corpus, DphhError, Ledger, UsageError, items
 from dphh.ledger.places import files_hash
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.noise.randomness import SystemRandomness
 from tests.conftest import full
 from tests.engines.cut_short import DRAWING, EVERYBODY, ROOT, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case

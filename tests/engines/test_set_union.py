@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, Ledger, items
-from dphh.levels.set_union import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.items.levels import items_levels
+from dphh.mechanisms.items.run import items_levels
+from dphh.mechanisms.set_union.levels import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent

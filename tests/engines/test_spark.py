@@ -20,10 +20,10 @@ import dphh
 from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
-from dphh.mechanisms.set_union.levels import bounding_parameters
-from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.set_union.run import bounding_parameters
 from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from tests.conftest import HERE
 from tests.draws import Scripted
 from tests.engines import spark_process
@@ -227,7 +227,7 @@ def queries(monkeypatch) -> list[Query]:
 
 
 #: As a plan names what draws.
-DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|lifted\w*)\(")
+DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|spurious\w*)\(")
 ASKED = {
     "dpne": lambda: ngrams(max_n=3, epsilon=8, delta=1e-4, method="dpne"),
     "forecast": lambda: ngrams(max_n=2, epsilon=8, delta=1e-4),

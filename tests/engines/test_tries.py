@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import dphh.engines.polars.steps.local_tries
-import dphh.udfs.draws.subsets
+import dphh.udfs.rules.reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
-from dphh.levels.ldp_trie import STANDS_OUT_BY_CHANCE
-from dphh.levels.trie import SampledUsersLevel
+from dphh.mechanisms.ldp_trie.levels import STANDS_OUT_BY_CHANCE
+from dphh.mechanisms.trie.levels import SampledUsersLevel
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.draws.subsets import draw_subsets
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.rules.reports import draw_subsets
 from tests.engines.tries import grown, grown_of_reports, local_plan
 
 LETTERS = [chr(ord("a") + i) for i in range(24)]
@@ -55,7 +55,7 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
         values.extend(np.asarray(held).tolist())
         return draw_subsets(randomness, held, *rest)
 
-    for module in (dphh.udfs.draws.subsets, dphh.engines.polars.steps.local_tries):
+    for module in (dphh.udfs.rules.reports, dphh.engines.polars.steps.local_tries):
         monkeypatch.setattr(module, "draw_subsets", looked_at)
     rows = [("one", word) for word in ["", *words]]
     plan = local_plan(1, 5, truthful=False, character_set="abc", keep=9)

@@ -31,8 +31,8 @@ from dphh import (
     ngrams,
     trie,
 )
-from dphh.corpora.files import refuse_unclear_columns
-from dphh.mechanisms.set_union.levels import draw_words
+from dphh.mechanisms.set_union.run import draw_words
+from dphh.reader.files import refuse_unclear_columns
 from dphh.udfs.kernel.reading import ReadWords
 from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on
 

@@ -13,8 +13,8 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.corpus import corpus_from_json
 from dphh.errors import CorpusError, UsageError
+from dphh.reader.corpus import corpus_from_json
 
 ROWS = {
     "who": list(range(400)),

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from dphh import Corpus, Plan, ldp_trie, trie
-from dphh.corpus import as_sequences
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
-from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie.levels import trie_levels
-from dphh.privacy.subset_selection import subset_selection
+from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.run import trie_levels
+from dphh.reader.corpus import as_sequences
+from dphh.udfs.rules.subset_selection import subset_selection
 from tests.engines.levels import host_on, unstored
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.

@@ -11,11 +11,12 @@ from scipy import stats
 
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.privacy.forecast_rounds import Bins, Integers
-from dphh.privacy.rounded_gaussian import TABLE_ONE
-from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, draw_spurious_of_class
-from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.arrays import Integers
+from dphh.udfs.noise.absent import absent_by_cell, absent_nonpositive, draw_spurious_of_class
+from dphh.udfs.noise.bins import Bins
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
+from dphh.udfs.noise.table import TABLE_ONE
 from tests.engines.recorded_runs import recorded
 
 RUNS, SIGMA_GRID = 250, 2**15
@@ -41,17 +42,25 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     supported = np.bincount(valid.classes_of(held), minlength=len(valid.sizes))
     numbers = (valid.sizes - supported).tolist()
     classes = pa.array(range(len(numbers)))
-    by_bin = absent_by_bin(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
-    absent = by_bin.field("grams").to_numpy().reshape(len(numbers), -1)
-    row_class, row_bin, grams = (pa.array(at.ravel()) for at in (*np.indices(absent.shape), absent))
-    signs = absent_nonpositive(SYSTEM, row_class, row_bin, grams, SIGMA_GRID, purpose)
+    cells = absent_by_cell(SYSTEM, classes, pa.array(numbers), SIGMA_GRID, purpose).flatten()
+    assert cells.field("cell").to_pylist() == [*range(len(cells))]
+    absent = cells.field("grams").to_numpy().reshape(len(numbers), -1)
+    signs = absent_nonpositive(
+        SYSTEM, cells.field("cell"), cells.field("grams"), SIGMA_GRID, purpose
+    )
     nonpositive = signs.to_numpy().reshape(absent.shape)
     found: list[tuple[int, int, int, int]] = []
     for group, of_class in enumerate(zip(absent, nonpositive, thresholds, strict=True)):
         rows = draw_spurious_of_class(SYSTEM, valid, group, *of_class, law, purpose)
         keys = rows.field("key").to_numpy()
-        drawn = [rows.field(name).drop_null().tolist() for name in ("bin", "first", "second")]
-        found += zip(keys[~np.isin(keys, held)].tolist(), *drawn, strict=False)
+        cell, *weights = (
+            rows.field(name).drop_null().to_numpy() for name in ("cell", "first", "second")
+        )
+        assert (cell // len(law.starts) == group).all()
+        drawn = [cell % len(law.starts), *weights]
+        found += zip(
+            keys[~np.isin(keys, held)].tolist(), *(x.tolist() for x in drawn), strict=False
+        )
     return absent, nonpositive, found
 
 

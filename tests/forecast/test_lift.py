@@ -4,13 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.climb import LadderState
+from dphh.mechanisms.ngrams.forecast.run import level_above
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
-from tests.forecast.test_step import Told, planned
+from tests.forecast.test_step import Told, drawn, planned
 
 
 def step(mass, shared):
@@ -97,8 +97,9 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     )  # fmt: skip
     engine = Foretold(way)
     words = first_ladder(masses, "both")
-    state = LadderState(words, masses, np.array([masses.sum()]), BudgetLeft(0.8, 2, 3))
-    state.next_level(planned(mu=1.0, spurious=0.01), lift).run(engine)
+    of_words, budget = np.array([masses.sum()]), BudgetLeft(0.8, 2, 3)
+    level = level_above(planned(mu=1.0, spurious=0.01), words, masses, of_words, budget, lift)
+    drawn(level, engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

@@ -13,17 +13,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
-from dphh.engines.host import Limits
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
-from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, LadderState
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
+from dphh.mechanisms.ngrams.forecast.run import level_above
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRounds
+from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
-from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.reader.rows import Limits
+from dphh.udfs.noise.randomness import SystemRandomness
 from tests.conftest import full
 
 #: Past so many released grams a level is no harder, and takes long.
@@ -83,22 +83,23 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     budget = BudgetLeft(1 - used / levels, 2, levels)
-    total = np.array([masses.sum()])
-    climb = LadderState(first_ladder(masses, "both"), masses, total, budget)
+    ladder, masses_before = first_ladder(masses, "both"), np.array([masses.sum()])
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
         for planned in plan:
             if not isinstance(planned, ForecastLevel):
                 continue
-            step = climb.next_level(planned)
-            if not len(step.valid):
+            level = level_above(planned, ladder, masses, masses_before, budget)
+            if not len(level.valid):
                 break
-            host.draw_users(step.valid, seed + planned.level)
-            released = ForecastRelease.from_table(step.run(TwoRounds(host, "test")))
+            host.draw_users(level.valid, seed + planned.level)
+            released = draw_two_rounds(host, level, "test")
+            keys = released.passed["key"].to_numpy()
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()
             assert min(released.shares) > 0
-            if len(released.keys) > MANY:
+            if len(keys) > MANY:
                 break
-            climb = climb.after_level(released)
-    assert climb.budget.left > -1e-9
+            masses_before, masses = masses, released.masses
+            ladder, budget = ladder.with_next(keys), budget.after_level(sum(released.shares))
+    assert budget.left > -1e-9

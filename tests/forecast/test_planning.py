@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from dphh.errors import UsageError
-from dphh.levels.ngrams import ForecastLevel
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, weight_scaling
 from dphh.mechanisms.ngrams.forecast.shares import (
@@ -17,13 +16,10 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     one_round_part,
 )
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
+from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.privacy.forecast_rounds import (
-    BIN_STARTS_IN_SIGMAS,
-    LIST_SIZE_BIN_STARTS,
-    list_size_weight,
-    norm_on_grid,
-)
+from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
-from dphh.privacy.forecast_rounds import (
+from dphh.privacy.draws import LARGEST_TABLE_DISTANCE, forecast_draws_delta
+from dphh.udfs.kernel.positions import KeyIndex
+from dphh.udfs.noise.bins import Bins
+from dphh.udfs.rules.forecast import (
     LIST_SIZE_BIN_STARTS,
-    Bins,
+    Round1Weights,
+    Round2Weights,
     bins_of_list_sizes,
-    forecast_draws_delta,
     list_size_weight,
     norm_on_grid,
     round_1_weight,
-    round_2_weights,
 )
-from dphh.privacy.set_union import LARGEST_TABLE_DISTANCE
-from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.kernel.two_rounds import Round1Weights, Round2Weights
-from dphh.udfs.kernel.whole_users import contributions_by
+from dphh.udfs.rules.weights import weights_in_proportion
+from dphh.udfs.whole_users import contributions_by
 
 SIGMA_GRID = 2**15
 Rule = Round1Weights | Round2Weights
@@ -38,7 +38,7 @@ def test_round_1_stays_within_the_norm(unit, held):
 @given(units, st.lists(st.integers(1, 4_000), min_size=1, max_size=50))
 def test_round_2_stays_within_the_norm_whatever_the_weights(unit, g):
     """A planted bug, weights that are not shared out, would break this."""
-    weights = round_2_weights(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
+    weights = weights_in_proportion(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
     assert sum(int(w) ** 2 for w in weights) <= unit**2
 
 

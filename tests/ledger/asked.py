@@ -6,12 +6,12 @@ from contextlib import closing
 from typing import Any
 
 from dphh import BudgetRefused
-from dphh.corpus import Corpus, replace_corpus
 from dphh.ledger import Booked, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
+from dphh.reader.corpus import Corpus, replace_corpus
 
 SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
 

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger.budget import Budget, Cap, allowed, percent
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon
+from dphh.reader.corpus import replace_corpus
 from tests.ledger.asked import ask, granted, items_price
 
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
-from dphh.corpus import as_recorded, replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import accounts as ledger_accounts
+from dphh.reader.corpus import as_recorded, replace_corpus
 from tests.ledger.asked import ask
 
 ME = getpass.getuser()

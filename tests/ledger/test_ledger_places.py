@@ -10,9 +10,9 @@ import pytest
 
 from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
-from dphh.files.paths import absolute_place
 from dphh.ledger import Ledger
 from dphh.ledger.places import files_hash, holds, places_of
+from dphh.reader.paths import absolute_place
 from tests.ledger.asked import ask
 
 

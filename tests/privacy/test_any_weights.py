@@ -16,7 +16,7 @@ from dphh.privacy.any_weights import (
     any_weights_delta,
     any_weights_threshold,
 )
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.noise.table import rounded_gaussian
 
 Weights = NDArray[np.int64]
 #: sigma in grid units, unit, D, delta: where equal weights are the worst, and where they are not.

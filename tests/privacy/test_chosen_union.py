@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh import items
-from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice
+from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,
@@ -18,8 +18,8 @@ from dphh.privacy.events import (
     Event,
     GaussianEvent,
 )
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_delta
+from dphh.udfs.noise.table import rounded_gaussian
 from tests.draws import curve
 
 

@@ -11,14 +11,14 @@ from scipy.stats import binom
 
 from dphh.privacy.counts import (
     IntervalMargins,
-    Weighing,
     count_intervals,
     interval_margins,
     most_removed_by_bounding,
     sigma_on_grid,
     simultaneous_intervals,
 )
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.noise.table import rounded_gaussian
+from dphh.udfs.rules.counts import Weighing
 
 SHAPES = [(1, 1, 0), (2, 1, 4), (50, 1, 10), (50, 7, 3), (999, 30, 8), (10_000, 100, 10), (9, 9, 5)]
 RUNS = 2_000

@@ -19,7 +19,7 @@ from dphh.mechanisms.trie.path import (
     users_needed,
 )
 from dphh.mechanisms.trie.path_bound import removal_epsilon
-from dphh.privacy.gaussian import FloatArray
+from dphh.udfs.arrays import Floats
 from tests.conftest import full
 
 Release = frozenset[tuple[str, ...]]
@@ -76,7 +76,7 @@ def direct(epsilon: float, p: float, theta: int, ks: Sequence[int]) -> mpmath.mp
         return total + max(with_user - e * without, 0)
 
 
-def tables(p: float, theta: int, largest: int) -> tuple[FloatArray, FloatArray]:
+def tables(p: float, theta: int, largest: int) -> tuple[Floats, Floats]:
     """a(k) and b(k) for k = 0..largest, by the negative binomial: another way than the module's."""
     n = np.arange(theta, largest + 2, dtype=np.float64)
     ratios = np.concatenate([[0.0], np.log(n[:-1] / (n[:-1] + 1 - theta)) + math.log1p(-p)])
@@ -85,7 +85,7 @@ def tables(p: float, theta: int, largest: int) -> tuple[FloatArray, FloatArray]:
     return b[1:], b[:-1]
 
 
-def sums(epsilon: float, a: FloatArray, b: FloatArray, ks: np.ndarray) -> FloatArray:
+def sums(epsilon: float, a: Floats, b: Floats, ks: np.ndarray) -> Floats:
     """delta(epsilon; k_1..k_L) for every row of ks."""
     e = math.exp(epsilon)
     total, with_user, without = np.zeros(len(ks)), np.ones(len(ks)), np.ones(len(ks))

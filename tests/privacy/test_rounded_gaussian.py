@@ -9,8 +9,8 @@ from mpmath import mp, mpf
 from scipy.stats import norm
 
 from dphh.errors import DphhError, UsageError
-from dphh.privacy import rounded_gaussian as module
-from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
+from dphh.udfs.noise import table as module
+from dphh.udfs.noise.table import TABLE_ONE, rounded_gaussian
 from tests.draws import exact_tail
 
 SIGMAS = [1, 2, 3, 7, 50, 1000, 4000, 12_000]

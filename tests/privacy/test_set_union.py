@@ -14,7 +14,6 @@ from dphh.errors import UsageError
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     GAUSSIAN_SHARE_OF_DELTA,
     MOST_DELTA_PER_EPSILON,
@@ -24,8 +23,9 @@ from dphh.privacy.set_union import (
     grid_bits,
     new_item_delta,
     new_item_threshold,
-    weight,
 )
+from dphh.udfs.noise.table import rounded_gaussian
+from dphh.udfs.rules.weights import weight
 from tests.draws import exact_tail
 
 

@@ -21,9 +21,9 @@ from baselines.dpsu import found_by, priced
 from dphh import Corpus, ngrams
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_delta, new_item_threshold
 from dphh.testing import SeededRandomness
+from dphh.udfs.noise.table import rounded_gaussian
 from tests.conftest import full
 
 pytestmark = pytest.mark.published

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.binomials import (
+from dphh.udfs.noise.binomials import (
     _accepts_by_digits,
     _verdicts_by_floats,
     draw_binomial_of_any_size,

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare, poisson
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import TABLE_ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws import noise as module
-from dphh.udfs.draws.noise import draw_binomial, draw_noise_at_least, draw_rounded_gaussian
-from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
-from dphh.udfs.draws.votes import count_heads
+from dphh.udfs.noise import sampler as module
+from dphh.udfs.noise.binomials import approximate_binomial_weights, draw_binomial
+from dphh.udfs.noise.randomness import RandomWords, SystemRandomness
+from dphh.udfs.noise.sampler import draw_noise_at_least, draw_rounded_gaussian
+from dphh.udfs.noise.table import TABLE_ONE, rounded_gaussian
+from dphh.udfs.rules.votes import count_heads
 from tests.draws import CHANCE, Scripted, exact_tail, register_draws
 
 SYSTEM = SystemRandomness()
@@ -168,7 +169,7 @@ def test_noise_above_a_floor_that_is_out_of_reach() -> None:
     ("n", "p"), [(10, Fraction(3, 10)), (1000, Fraction(1, 2)), (37, Fraction(99, 100))]
 )
 def test_binomial_weights_are_the_exact_probabilities(n: int, p: Fraction) -> None:
-    weights = dict(module.approximate_binomial_weights(n, p))
+    weights = dict(approximate_binomial_weights(n, p))
     whole = sum(weights.values())
     choose, moved = 1, Fraction(0)
     for k in range(n + 1):

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws.randomness import (
+from dphh.udfs.noise.randomness import (
     PURPOSES_FIXED_IN_RUN,
     Randomness,
     RunRandomness,

@@ -290,7 +290,7 @@ def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
 
 
 #: By name, whether a function draws; `weight` and the bounds of users do not.
-DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|lifted\w*)\(")
+DRAWS = re.compile(r"dphh_(noise|votes|word|report|absent_\w+|spurious\w*)\(")
 
 
 def steps_by(*verbs: str) -> set[str]:

@@ -12,9 +12,9 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
-from dphh.privacy.subset_selection import SubsetSelection, estimated_holders, subset_selection
-from dphh.udfs.draws.randomness import RandomWords, SystemRandomness
-from dphh.udfs.draws.subsets import draw_subsets
+from dphh.udfs.noise.randomness import RandomWords, SystemRandomness
+from dphh.udfs.rules.reports import draw_subsets
+from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders, subset_selection
 from tests.draws import CHANCE
 
 SYSTEM = SystemRandomness()

@@ -8,9 +8,9 @@ from scipy.stats import binom, chisquare
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
-from dphh.udfs.draws import votes as votes_module
-from dphh.udfs.draws.randomness import Randomness, RandomWords, SystemRandomness
-from dphh.udfs.draws.votes import draw_votes, users_who_surely_reach_theta
+from dphh.udfs.noise.randomness import Randomness, RandomWords, SystemRandomness
+from dphh.udfs.rules import votes as votes_module
+from dphh.udfs.rules.votes import draw_votes, users_who_surely_reach_theta
 from tests.draws import CHANCE
 
 SYSTEM = SystemRandomness()

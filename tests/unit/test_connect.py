@@ -12,8 +12,8 @@ import dphh
 from dphh import Corpus
 from dphh.asking.asked import typed_options
 from dphh.engines.duckdb.host import DuckDBHost
-from dphh.engines.host import Limits
 from dphh.errors import Notice
+from dphh.reader.rows import Limits
 from dphh.registry import VERBS
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"

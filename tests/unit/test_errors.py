@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus, DphhError, EngineError, UsageError, items
-from dphh.engines.failures import replace_duckdb_errors
 from dphh.engines.polars.host import hide_polars_errors as of_polars
 from dphh.errors import hiding_private_details
+from dphh.reader.failures import replace_duckdb_errors
 from tests.engines.test_content import not_utf8
 
 pytestmark = pytest.mark.on_spark

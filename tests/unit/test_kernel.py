@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dphh.privacy.set_union import weight
-from dphh.udfs.kernel.contributions import EqualWeights, are_kept, contributions, distinct_pairs
+from dphh.udfs.kernel.contributions import are_kept, contributions, distinct_pairs
 from dphh.udfs.kernel.positions import KeyIndex
+from dphh.udfs.rules.weights import EqualWeights, weight
 
 BITS, CAP = 10, 4
 

@@ -21,9 +21,9 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     first_ladder,
     texts_of_grams,
 )
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.draws.spurious import spurious_of_level
+from dphh.udfs.noise.absent import spurious_of_level
+from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.noise.table import rounded_gaussian
 
 WORDS = [f"w{i}" for i in range(5)]
 

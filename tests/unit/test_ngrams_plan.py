@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import norm
 
 from dphh import ngrams
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.forecast.words_rounds import one_round_of_words
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 
 GRID = 1 / 1024
 MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10, "method": "dpne"}

@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.reweighing import (
+from dphh.udfs.kernel.contributions import ONE_W, contributions
+from dphh.udfs.rules.reweighing import (
     LEAST_W,
     MOST_PRECISION,
-    ONE_W,
     ReweighingNumbers,
     RoundNoise,
-    floor_roots,
     round_precision,
 )
-from dphh.udfs.kernel.contributions import RelativeWeights, contributions
+from dphh.udfs.rules.weights import RelativeWeights, floor_roots
 
 
 @given(

@@ -6,13 +6,13 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from dphh import ldp_trie, plan_from_json, trie
-from dphh.levels.trie import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
+from dphh.mechanisms.trie.levels import SampledUsersLevel, VoteLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from dphh.mechanisms.trie.triehh import theorem_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
-from dphh.privacy.subset_selection import subset_selection
+from dphh.udfs.rules.subset_selection import subset_selection
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
 PAPER = {

@@ -15,21 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.forecast_rounds import round_2_weights
-from dphh.privacy.reweighing import ONE_W
-from dphh.privacy.set_union import weight
-from dphh.udfs.text.hashes import Hashes, Integers, mix_bits, unmixed_hashes
+from dphh.udfs.arrays import Integers
+from dphh.udfs.text.hashes import Hashes, mix_bits, unmixed_hashes
 
 #: About how many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 17
 #: Bits of a priority, the number by which an over-full user's keys are ordered: the smallest stay.
 _PRIORITY_BITS = np.uint64(40)
+#: The integer for a relative weight w of 1.
+ONE_W = 1 << 15
 #: Where users keep the keys of largest w, this many of the bits are ONE_W - w, the others a hash.
 _W_BITS = np.uint64(16)
 
@@ -59,61 +58,6 @@ class WeightRule(Protocol):
     """
 
     def __call__(self, held: HeldKeys) -> Integers: ...
-
-
-@dataclass(frozen=True, eq=False)
-class EqualWeights:
-    """The weighted Gaussian policy (Gopi et al. 2020): floor(2^b / sqrt(t)) for each of t keys.
-
-    b is `grid_bits`. An over-full user, who holds more than `max_items` keys, keeps those with the
-    smallest hashes of key, user and salt, and t is `max_items`.
-    """
-
-    max_items: int
-    grid_bits: int
-    salt: int
-    #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
-    hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
-    #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
-    keeps_zeros: bool = False
-
-    def __call__(self, held: HeldKeys) -> Integers:
-        by_count = _weights_by_key_count(self.grid_bits, self.max_items)
-        weight = by_count.take(held.key_counts, mode="clip").take(held.owner)
-        weight[dropped_pairs(held, self.max_items, self.salt, self.hash_keys)] = 0
-        return weight
-
-
-@lru_cache(maxsize=64)
-def _weights_by_key_count(grid_bits: int, max_items: int) -> Integers:
-    """The weights of a user's keys if the user holds 0, 1, ..., max_items keys."""
-    weights = [weight(grid_bits, held) for held in range(1, max_items + 1)]
-    return np.array([0, *weights], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class RelativeWeights:
-    """floor(unit w / |w|_2) for each of a user's keys; a key's w is from earlier noised weights.
-
-    An over-full user, who holds more than `max_items` keys, keeps those of the largest w; equal w
-    are ordered by hash. Every key that any user holds has a w: earlier rounds noised it, whatever
-    weight it got. So given those noised weights, w does not depend on who else holds the key.
-    """
-
-    unit: int
-    max_items: int
-    salt: int
-    #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
-    w: Integers
-    hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
-    keeps_zeros: bool = True
-
-    def __call__(self, held: HeldKeys) -> Integers:
-        w = self.w.take(held.keys)
-        if not w.all():
-            raise RuntimeError("a defect, please report: an item has no weight of an earlier round")
-        w[dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)] = 0
-        return round_2_weights(self.unit, w, held.owner, len(held.key_counts))
 
 
 def dropped_pairs(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.reading import TextReader
@@ -27,7 +28,7 @@ from dphh.udfs.kernel.spilled_texts import (
     position_indices,
     slices_by_positions,
 )
-from dphh.udfs.text.hashes import Integers, hash_texts
+from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import lengths_of
 from dphh.udfs.kernel.positions import KeyIndex, positions_of_texts
-from dphh.udfs.text.hashes import Integers
 
 #: The token that stands for a text's end, where the end counts as a token. No other token is empty.
 END_OF_TEXT = ""

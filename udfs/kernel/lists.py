@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.errors import EngineOutOfResources
-from dphh.udfs.text.hashes import Integers
+from dphh.udfs.arrays import Integers
 
 #: The most positions in a batch of rows: the offsets of its lists have four bytes each.
 MOST_POSITIONS = 2**31 - 1

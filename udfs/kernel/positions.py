@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.lists import sums_of_runs
-from dphh.udfs.text.hashes import Integers, unmixed_hashes
+from dphh.udfs.text.hashes import unmixed_hashes
 
 #: How many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 16

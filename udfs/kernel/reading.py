@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.lists import lengths_of, one_array
 from dphh.udfs.kernel.positions import positions_of_texts
-from dphh.udfs.text.hashes import Integers
 
 if TYPE_CHECKING:  # vocabulary.py imports Polars
     from dphh.udfs.text.vocabulary import Vocabulary

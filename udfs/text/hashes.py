@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
-Integers = NDArray[np.int64]
 #: How many bytes are hashed at a time.
 _BYTES_A_STEP = 8
 

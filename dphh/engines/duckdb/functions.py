@@ -7,8 +7,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from dphh.reader.rows import register_arrow
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.words import WordsWithIds
 
@@ -48,22 +48,6 @@ def register(
     )
     argument_types = [duckdb_type(kind) for kind in function.takes]
     register_arrow(con, name, apply_to_columns, argument_types, duckdb_type(function.gives))
-
-
-def register_arrow(
-    con: duckdb.DuckDBPyConnection, name: str, body: Any, argument_types: Any, result_type: str
-) -> None:
-    """Register a function of Arrow arrays. Without `side_effects`, DuckDB would call it twice for a
-    filter on its result, and once for equal rows."""
-    con.create_function(
-        f"dphh_{name}",
-        body,
-        argument_types,
-        result_type,
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,
-    )
 
 
 def duckdb_type(kind: ArgumentKind) -> str:

@@ -7,15 +7,16 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.functions import register, register_arrow
-from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import replace_duckdb_errors
-from dphh.engines.host import Limits, Lookup
+from dphh.engines.duckdb.functions import register
+from dphh.engines.host import Lookup
+from dphh.engines.one_process import OneProcessHost
+from dphh.reader.corpus import Corpus
+from dphh.reader.failures import replace_duckdb_errors
+from dphh.reader.rows import Limits, register_arrow
 from dphh.sql import query
-from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.noise.randomness import Randomness
 
 
 class DuckDBHost(OneProcessHost):

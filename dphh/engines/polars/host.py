@@ -15,16 +15,17 @@ import polars as pl
 import pyarrow as pa
 from polars.exceptions import PanicException
 
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.rows import OneProcessHost
-from dphh.engines.failures import EngineFailures, replace_duckdb_errors
-from dphh.engines.host import Limits, Lookup
+from dphh.engines.host import Lookup
+from dphh.engines.one_process import OneProcessHost
 from dphh.engines.polars.steps import SEPARATOR, STEPS
 from dphh.errors import UsageError
-from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.draws.randomness import Randomness, needs_keys
+from dphh.reader.corpus import Corpus
+from dphh.reader.failures import EngineFailures, replace_duckdb_errors
+from dphh.reader.rows import Limits
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, Constant
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.noise.randomness import Randomness, needs_keys
+from dphh.udfs.noise.sampler import draw_rounded_gaussian
 
 USERS_SCHEMA = {
     "user_hashes": pl.List(pl.Int64),

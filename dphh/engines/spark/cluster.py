@@ -20,10 +20,10 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
-from dphh.corpus import Corpus
-from dphh.engines.host import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.reader.corpus import Corpus
+from dphh.reader.rows import Limits
 from dphh.wording.warned import warn
 
 #: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes

@@ -28,18 +28,17 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.corpora.files import no_such_file_error, refuse_missing_columns, unreadable_files_error
-from dphh.corpus import Corpus
-from dphh.engines.duckdb.content import Loader, OpenedCorpus, tokens_sql
-from dphh.engines.duckdb.rows import Rows
-from dphh.engines.failures import replace_duckdb_errors
-from dphh.engines.host import Limits
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
-from dphh.files.paths import files_named
-from dphh.rows.conditions import check_patterns
-from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
-from dphh.rows.user import USER_TYPE_MESSAGE
+from dphh.reader.conditions import check_patterns
+from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
+from dphh.reader.corpus import Corpus
+from dphh.reader.failures import replace_duckdb_errors
+from dphh.reader.files import no_such_file_error, refuse_missing_columns, unreadable_files_error
+from dphh.reader.paths import files_named
+from dphh.reader.rows import Limits, Rows
+from dphh.reader.user import USER_TYPE_MESSAGE
+from dphh.reader.views import Loader, OpenedCorpus, tokens_sql
 from dphh.udfs.text.tokens import tokens_of
 
 SOURCE_VIEW_NAME = "corpus_rows"

@@ -7,7 +7,7 @@ import logging
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from dphh.engines.failures import EngineFailures
+from dphh.reader.failures import EngineFailures
 
 #: The errors that a call of Spark's Java process raises, if it fails or is not answered.
 JAVA_CALL_ERRORS = (Py4JError, ConnectionError)

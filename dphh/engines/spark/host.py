@@ -19,8 +19,7 @@ import pyspark
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import collect_list, struct
 
-from dphh.corpus import Corpus
-from dphh.engines.host import Host, Limits, Lookup
+from dphh.engines.host import Host, Lookup
 from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_or_start_spark
 from dphh.engines.spark.content import open_corpus
@@ -33,10 +32,12 @@ from dphh.engines.spark.failures import (
 )
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_large_broadcast, register, register_arrow
+from dphh.reader.corpus import Corpus
+from dphh.reader.rows import Limits
 from dphh.sql import query
-from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.functions import functions, functions_called_in
 from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.noise.randomness import Randomness
 from dphh.wording.warned import warn
 
 #: Settings on which results and privacy depend; they replace the cluster's defaults.

@@ -21,14 +21,14 @@ from math import sqrt
 from typing import ClassVar
 
 from dphh.columns import checked_groups
+from dphh.counting import FoundCounts
 from dphh.errors import UsageError
-from dphh.levels.counts import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_grid_bits
+from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest_positive, split_sigma
-from dphh.privacy.set_union import arithmetic_delta
 from dphh.wording.options import check_whole
 
 #: What a ledger says of the event of the counts.

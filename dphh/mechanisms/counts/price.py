@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from dphh.columns import checked_groups
+from dphh.counting import CountsLevel
 from dphh.errors import UsageError
-from dphh.levels.counts import CountsLevel
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
@@ -36,10 +36,10 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import MOST_KEYS
+from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import arithmetic_delta
+from dphh.udfs.noise.table import rounded_gaussian
 from dphh.wording.options import check_whole
 
 

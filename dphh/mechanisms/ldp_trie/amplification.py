@@ -40,9 +40,9 @@ import numpy as np
 from scipy.special import betainc
 from scipy.stats import binom
 
-from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.search import sign_change
-from dphh.privacy.subset_selection import SubsetSelection
+from dphh.udfs.arrays import Floats
+from dphh.udfs.rules.subset_selection import SubsetSelection
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 LEFT_OUT_PART = 1e-6
@@ -129,7 +129,7 @@ def likely_range(n: int, p: float, left_out: float) -> tuple[int, int]:
     return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
 
 
-def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, FloatArray, float]:
+def _likely_binomial(n: int, p: float, left_out: float) -> tuple[Floats, Floats, float]:
     """The likely values of Binomial(n, p), their probabilities, and the probability of all other
     values: about `left_out` or less."""
     least, most = likely_range(n, p, left_out)
@@ -141,9 +141,9 @@ def _likely_binomial(n: int, p: float, left_out: float) -> tuple[FloatArray, Flo
 def divergence_of_counts(
     blanket: Blanket,
     epsilon: float,
-    totals: FloatArray,
-    chances_of_one_less: FloatArray,
-    chances_of_total: FloatArray,
+    totals: Floats,
+    chances_of_one_less: Floats,
+    chances_of_total: Floats,
 ) -> float:
     """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t. P and Q
     (module docstring): the counts if the one report is for the first value, or for the second.
@@ -163,7 +163,7 @@ def divergence_of_counts(
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
     first = np.floor(np.minimum(edge, totals)) + 1
 
-    def sum_of_terms_from(k: FloatArray) -> FloatArray:
+    def sum_of_terms_from(k: Floats) -> Floats:
         """The sum of the terms from i = k on, plus a bound on its error."""
         k = np.maximum(k, 1.0)
         point = binom.pmf(k - 1, totals - 1, 0.5)

@@ -1,163 +1,109 @@
-"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's side; an engine simulates the devices.
-
-Words are coded with one code point for each character: character number i of the character set is
-chr(i + 1), whatever its own spelling. So a character may be any token, such as the name of a page,
-and a prefix of a word is a prefix of its string.
-"""
+"""What a plan fixes for the levels of LDP TrieHH, at which users send randomised reports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from dphh.level import Level
+from dphh.privacy.special import bdtrc
+from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders
+from dphh.wording.lines import with_noun
 
-from dphh.columns import LDP_TRIE_SCHEMA
-from dphh.engines.host import DrawOnce, Host
-from dphh.errors import CorpusError
-from dphh.levels.ldp_trie import LocalLevel
-from dphh.mechanisms.released_rows import LevelDone
-from dphh.price import Price
-from dphh.privacy.subset_selection import estimated_holders
-from dphh.udfs.draws.randomness import SEATS
-
-
-class GrownPrefix(NamedTuple):
-    """A coded prefix that a level kept or, if `ended`, a coded word that it found."""
-
-    word: str
-    ended: bool
-    reports: int
+#: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or
+#: those with which most of the user's own rows begin.
+PrefixSampling = Literal["random", "greedy"]
+#: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
+STANDS_OUT_BY_CHANCE = 0.05
 
 
-def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    levels = [level for level in price.levels if isinstance(level, LocalLevel)]
-    seats = max(level.first_seat + level.users for level in levels)
-    characters = tuple(price["character_set"])
-    seat_users(host, characters, seats, pad=price["pad"])
-    code = {character: chr(place + 1) for place, character in enumerate(characters)}
-    # Users are never asked about words with characters outside the set.
-    asked_already = [word for word in price["known"] if word and code.keys() >= set(word)]
-    known = ["".join(code[character] for character in word) for word in asked_already]
-    # All of these are public: they follow from randomised reports. Coded are the prefixes that the
-    # next level extends, the words that users are not asked about, and all words found so far.
-    prefixes: list[str] = []
-    found: list[str] = []
-    #: What earlier passes released; later passes do not release it again.
-    released: set[tuple[str, bool]] = set()
-    for level in levels:
-        if level.level == 1:  # of each pass: all characters are prefixes again (P_0 = X)
-            prefixes, known = [*code.values()], sorted({*known, *found})
-        purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
-        kept_values = once(
-            purpose, partial(most_reported_values, host, level, prefixes, known, purpose)
-        )
-        # kept_values (value, reports)
-        grown = grown_prefixes(kept_values, prefixes, len(characters))
-        prefixes = [each.word for each in grown if not each.ended]
-        found += [each.word for each in grown if each.ended]
-        new = [each for each in grown if (each.word, each.ended) not in released]
-        released.update((each.word, each.ended) for each in new)
-        tokens = [[characters[ord(code) - 1] for code in each.word] for each in new]
-        yield LevelDone(level, _released_rows(level, new, tokens, joiner))
+@dataclass(frozen=True)
+class LocalLevel(Level):
+    """What a plan fixes for one level of LDP TrieHH: `users` send `contributions` reports each.
 
-
-def grown_prefixes(
-    kept_values: Any, prefixes: Sequence[str], character_count: int
-) -> list[GrownPrefix]:
-    """The prefixes and words of the values in the most reports, an Arrow table (value, reports).
-
-    A value is an integer: i (character_count + 1) + j for prefix number i followed by character
-    number j, where j = character_count stands for the end of the word.
+    A value is a prefix of the level below and what follows it: one of the characters, or the end.
+    `contributions` further values mean "nothing", a different one for each report of a user, so
+    that no user reports a value twice. The number of values is fixed here, before any row is read,
+    so the set of possible reports does not depend on the data.
     """
-    grown = []
-    rows = (kept_values.column(name).to_pylist() for name in ("value", "reports"))
-    for value, reports in sorted(zip(*rows, strict=True)):
-        number, character = divmod(value, character_count + 1)
-        ended = character == character_count
-        word = prefixes[number] + ("" if ended else chr(character + 1))
-        grown.append(GrownPrefix(word, ended, reports))
-    return grown
 
+    kind: ClassVar[str] = "local"
+    shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
 
-def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) -> None:
-    """Give users seats in a random order, and keep their words by seat. `pad` adds made-up users
-    where a corpus has too few; otherwise such a corpus is refused."""
-    host.open()
-    codes = [chr(number + 1) for number in range(len(characters))]
-    host.run("ldp_local_words", characters=list(characters), codes=codes)
-    # local_words (user_id, word, row_count), by how many of the user's rows hold the word
-    if not pad and host.take("fewer_users", seats=seats).num_rows:
-        raise CorpusError(
-            f"users_per_level, passes, max_length: need {seats:,} users, since no user is asked "
-            "twice, and the corpus has fewer; ask fewer users per level, or pass pad=True to add "
-            "made-up users without data"
+    level: int
+    #: The number of the trie, where several are grown one after the other, from disjoint users.
+    pass_number: int
+    #: Users have seats in a secret random order; the level asks the `users` from this seat on.
+    first_seat: int
+    users: int
+    contributions: int
+    sampling: PrefixSampling
+    #: The maximum number of prefixes from the level below, and the number of characters.
+    prefixes: int
+    characters: int
+    #: A report is a set of `size` values. It contains the user's own value with probability
+    #: numerator / 2^64.
+    size: int
+    numerator: int
+    #: At most this many values, those in the most reports, become prefixes of the next level.
+    keep: int
+
+    @property
+    def domain(self) -> int:
+        return self.keepable_values + self.contributions
+
+    @property
+    def keepable_values(self) -> int:
+        """The number of values that can be kept: all but "nothing"."""
+        return self.prefixes * (self.characters + 1)
+
+    @property
+    def mechanism(self) -> SubsetSelection:
+        return SubsetSelection(self.domain, self.size, self.numerator)
+
+    @property
+    def reports(self) -> int:
+        return self.users * self.contributions
+
+    @property
+    def noise(self) -> float:
+        """The standard error, in reports, of the estimate for a value that nobody holds."""
+        return sqrt(self.mechanism.variance(self.reports))
+
+    @property
+    def stands_out(self) -> float:
+        """The least estimate, in reports, that noise alone gives to any value of the level with
+        probability STANDS_OUT_BY_CHANCE at most."""
+        chance = STANDS_OUT_BY_CHANCE / self.keepable_values
+        least = bisect_left(
+            range(self.reports + 1),
+            True,
+            key=lambda k: bool(bdtrc(k - 1, self.reports, self.mechanism.q) <= chance),
         )
-    host.run("ldp_seats", seats=seats, purpose=SEATS)
-    # draws (user_id, name, draw); words_in_seats (seat, word, row_count)
-    host.drop("local_words", "draws")
+        return float(estimated_holders(least, self.reports, self.mechanism))
 
+    @property
+    def p(self) -> float:
+        return self.mechanism.p
 
-def most_reported_values(
-    host: Host, level: LocalLevel, prefixes: Sequence[str], known: Sequence[str], purpose: str
-) -> Any:
-    """Ask the level's users, and return the values in the most reports: an Arrow table (value,
-    reports)."""
-    seats = {"seats_before": level.first_seat, "last_seat": level.first_seat + level.users}
-    values_per_prefix = level.characters + 1
-    first_values = np.arange(len(prefixes), dtype=np.int64) * values_per_prefix
-    spelled = pa.array(prefixes, pa.string())
-    host.put("prefixes", pa.table({"prefix": spelled, "value": first_values}))
-    # prefixes (prefix, value): the value of the prefix followed by the set's first character
-    host.put("known", pa.table({"word": pa.array(known, pa.string())}))
-    # known (word)
-    host.run(
-        "ldp_choice",
-        **seats,
-        level=level.level,
-        character_count=level.characters,
-        contributions=level.contributions,
-        sampling=level.sampling,
-        purpose=purpose,
-    )
-    # choice_draws (seat, value, rank, draw); chosen (seat, report, value)
-    host.run(
-        "ldp_reports",
-        **seats,
-        contributions=level.contributions,
-        domain=level.domain,
-        subset_size=level.size,
-        numerator=level.numerator,
-        purpose=purpose,
-    )
-    # messages (subset); reports (value, reports)
-    prefix_values = len(prefixes) * values_per_prefix
-    kept_values = host.take("ldp_kept", prefix_values=prefix_values, keep=level.keep)
-    host.drop("prefixes", "known", "choice_draws", "chosen", "messages", "reports")
-    return kept_values
+    @property
+    def q(self) -> float:
+        return self.mechanism.q
 
+    @property
+    def stands_out_share(self) -> float:
+        return self.stands_out / self.reports
 
-def _released_rows(
-    level: LocalLevel, added: Sequence[GrownPrefix], tokens_of_added: Any, joiner: str
-) -> Any:
-    """The released rows: the score estimates how many of the level's reports were for the prefix;
-    the standard error is computed at that estimate."""
-    tokens = pa.array(tokens_of_added, pa.list_(pa.string()))
-    reports = [step.reports for step in added]
-    scores = estimated_holders(reports, level.reports, level.mechanism)
-    held = np.clip(scores, 0, level.reports)
-    errors = np.sqrt(level.mechanism.variance(level.reports, held))
-    return pa.table(
-        [
-            pa.array(np.full(len(added), level.level, np.int32)),
-            pc.binary_join(tokens, joiner),
-            tokens,
-            pa.array(scores, pa.float64()),
-            pa.array(errors, pa.float64()),
-            pa.array([step.ended for step in added], pa.bool_()),
-        ],
-        schema=LDP_TRIE_SCHEMA,
-    )
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"{with_noun(self.users, 'user')} not asked before send "
+            f"{with_noun(self.contributions, 'report')} each ({self.sampling} sampling)",
+            f"a report holds {self.size:,} of {self.domain:,} values, the user's own with "
+            f"probability {self.mechanism.p:.4g}, another with {self.mechanism.q:.4g}; the "
+            f"{self.keep:,} that most reports hold go on",
+            f"an estimate from {self.stands_out:,.0f} of {self.reports:,} reports on "
+            f"({self.stands_out_share:.3%}) stands out: noise alone brings "
+            f"any value of the level there with probability {STANDS_OUT_BY_CHANCE:g} at most",
+        )

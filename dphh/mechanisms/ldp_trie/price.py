@@ -31,7 +31,7 @@ from typing import Any, get_args
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.levels.ldp_trie import LocalLevel, PrefixSampling
+from dphh.mechanisms.ldp_trie.levels import LocalLevel, PrefixSampling
 from dphh.mechanisms.ldp_trie.local_reports import (
     EpsilonLimit,
     epsilon_of_sums,
@@ -43,7 +43,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least_whole
-from dphh.privacy.subset_selection import LevelReports, SubsetSelection
+from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {

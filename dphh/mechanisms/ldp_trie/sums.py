@@ -21,14 +21,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dphh.mechanisms.ldp_trie.amplification import BINOMIAL_ERROR, likely_range
-from dphh.privacy.losses import (
-    MOST_GRID_POINTS,
-    FloatArray,
-    Losses,
-    losses_on_grid,
-    standard_deviation,
-)
-from dphh.privacy.subset_selection import LevelReports, SubsetSelection
+from dphh.privacy.losses import MOST_GRID_POINTS, Losses, losses_on_grid, standard_deviation
+from dphh.udfs.arrays import Floats
+from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 _LEFT_OUT_PART = 1e-5
@@ -100,7 +95,7 @@ def _losses_of_one_report(
         left_out,
         block_width,
     )
-    found: list[tuple[FloatArray, FloatArray]] = []
+    found: list[tuple[Floats, Floats]] = []
     # At most 7 halves of `left_out` are cut: one of each part of T; three of the third value's
     # count, as its probabilities are at most three times the binomial's; two of the first's.
     outside = 4 * left_out
@@ -118,8 +113,8 @@ def _losses_of_one_report(
 
 
 def _losses_over_two_values(
-    reports: NDArray[np.int64], wrong_chances: FloatArray, chances: FloatArray, left_out: float
-) -> tuple[FloatArray, FloatArray]:
+    reports: NDArray[np.int64], wrong_chances: Floats, chances: Floats, left_out: float
+) -> tuple[Floats, Floats]:
     """Probabilities, and the losses that have them, of reports that have one of two values. A case
     has so many `reports`, one of them the user's, the probability `chances`, and the probability
     `wrong_chances` that the user's has the wrong value: the second under P, the first under Q.
@@ -163,7 +158,7 @@ def _throws_in_blocks(
     holder_throw_chance: float,
     left_out: float,
     block_width: float,
-) -> tuple[NDArray[np.int64], FloatArray]:
+) -> tuple[NDArray[np.int64], Floats]:
     """T, how many other reports throw into the triple, in blocks: the least value of each block,
     and its probability. Holders' reports are for values of the triple."""
     one, of_one = _binomial_in_blocks(non_holder_reports, throw_chance, left_out, block_width)
@@ -180,7 +175,7 @@ def _throws_in_blocks(
     return totals[edges], np.add.reduceat(shares, edges)
 
 
-def _block_starts_in_sds(mean: float, sd: float, block_width: float) -> FloatArray:
+def _block_starts_in_sds(mean: float, sd: float, block_width: float) -> Floats:
     """Where blocks start, in standard deviations from the mean: so fine that they change results by
     about a thousandth."""
     block_width = max(block_width, block_width / NARROW_BLOCKS * mean / (400 * sd)) if sd else 1.0
@@ -191,7 +186,7 @@ def _block_starts_in_sds(mean: float, sd: float, block_width: float) -> FloatArr
 
 def _binomial_in_blocks(
     n: int, p: float, left_out: float, block_width: float
-) -> tuple[NDArray[np.int64], FloatArray]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Binomial(n, p) in blocks: the least value of each block, and its probability."""
     low, high = likely_range(n, p, left_out / 2)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
@@ -209,7 +204,7 @@ def _third_value_in_blocks(
     wrong_to_own: float,
     left_out: float,
     block_width: float,
-) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+) -> tuple[NDArray[np.int64], Floats, Floats]:
     """How many of `other_throws` + 1 reports have the triple's third value, in blocks. For each
     block: a lower bound on the number of reports that have one of the first two values; a lower
     bound on the probability that the user's has the wrong one of these; and the block's
@@ -239,7 +234,7 @@ def _third_value_in_blocks(
     )
 
 
-def _grid_step(chances: FloatArray, losses: FloatArray) -> float:
+def _grid_step(chances: Floats, losses: Floats) -> float:
     # Where losses are far apart and deviate little, this least step limits the number of points.
     least_step = float(np.max(losses) - np.min(losses)) / MOST_GRID_POINTS
     step = min(max(standard_deviation(chances, losses) / _STEPS_PER_DEVIATION, 1e-7), 0.02)

@@ -9,7 +9,7 @@ keeps at most Delta_k of them, and adds 1/sqrt(|U_i|) to H_k[u] for each; S_k = 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem 2.1: level 1
 is DPSU at sigma_1, with delta / 2 for new items over rho_1; each further level is a Gaussian
 mechanism of L2 sensitivity 1, since V_k is made of released sets and every valid gram takes part,
-held by a user or not (the spurious grams of `udfs.draws.spurious`). Together they are one
+held by a user or not (the spurious grams of `udfs.noise.absent`). Together they are one
 Gaussian of 1/sigma*^2 = sum 1/sigma_k^2 (Dong, Roth & Su 2019), at delta / 2. Both directions.
 
 rho_k for k >= 2 is no matter of privacy: P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|} keeps
@@ -23,10 +23,10 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 
-from dphh.levels.level import Level
-from dphh.levels.ngrams import PrunedLevel, Pruning
-from dphh.levels.set_union import SetUnionLevel
+from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.ngrams.levels import PrunedLevel, Pruning
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
@@ -34,18 +34,13 @@ from dphh.mechanisms.terms import (
     checked_arithmetic_delta,
 )
 from dphh.price import Finds
+from dphh.privacy.draws import arithmetic_delta, spurious_draws_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.search import least_whole
-from dphh.privacy.set_union import (
-    arithmetic_delta,
-    grid_bits,
-    new_item_delta,
-    new_item_threshold,
-    spurious_draws_delta,
-    weight,
-)
+from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
+from dphh.udfs.noise.table import RoundedGaussian, rounded_gaussian
+from dphh.udfs.rules.weights import weight
 
 #: The number of released words, |S_1|, that a plan assumes where it says how many users a longer
 #: gram needs.

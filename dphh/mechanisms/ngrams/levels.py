@@ -1,88 +1,129 @@
-"""`ngrams`: DPNE, Algorithm 1. Level 1 is `items`; each further level sees valid grams alone."""
+"""What a plan fixes for levels of n-grams: of DPNE, and of the forecast ladder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from dphh.level import Level, LevelOnGrid
+from dphh.wording.lines import number, with_noun
 
-from dphh.columns import SCORED_SCHEMA
-from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.levels.ngrams import PrunedLevel
-from dphh.levels.set_union import SetUnionLevel
-from dphh.mechanisms.ngrams.dpne import spurious_threshold
-from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
-from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
-from dphh.mechanisms.released_rows import (
-    LevelDone,
-    as_array,
-    integer_columns,
-    scored_rows,
-    scored_words,
-)
-from dphh.mechanisms.set_union.levels import bounding_parameters, draw_words
-from dphh.price import Price
-from dphh.udfs.kernel.reading import ReadWords
+#: When an n-gram is valid: if its first and its last n - 1 tokens were released ("both"), or its
+#: first n - 1 tokens and its last token ("single").
+Pruning = Literal["both", "single"]
 
 
-def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    levels = forecast_levels if price.method == "forecast" else dpne_levels
-    return levels(price, host, once, joiner)
+@dataclass(frozen=True)
+class PrunedLevel(LevelOnGrid):
+    """What a plan fixes for a level of DPNE above the first: its noise and bounds.
 
+    Only valid grams get noise, so privacy needs no threshold; it limits the spurious grams. It
+    depends on the released sets below, so a run fills in `threshold_grid` and `valid`.
+    """
 
-def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    base, *above = price.levels
-    assert isinstance(base, SetUnionLevel)
-    host.gather("users", ReadWords(marks_ends=True))
-    # users (user_hashes, lengths, ids, words)
-    passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
-    keys = as_array(passed.column("key"), pa.string())
-    order = pc.sort_indices(keys)
-    vocabulary = keys.take(order)
-    noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
-    yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
+    kind: ClassVar[str] = "pruned"
+    shown = ("sigma", "threshold")
 
-    ladder = first_ladder(vocabulary, price["pruning"])
-    positions = PositionsTable(host)
-    for planned in above:
-        assert isinstance(planned, PrunedLevel)
-        valid = ladder.valid_grams()
-        threshold = spurious_threshold(planned, len(ladder.top), len(valid))
-        level = replace(planned, valid=len(valid), threshold_grid=threshold)
-        if len(valid) == 0:  # no gram below was released, so none is valid: no text is read
-            yield LevelDone(level, SCORED_SCHEMA.empty_table())
-            continue
-        purpose = f"ngrams/level {level.level}"
-        passed = once(purpose, partial(draw_dpne_level, positions, level, ladder, valid, purpose))
-        keys, noisy = integer_columns(passed, "key", "noisy")
-        order = np.argsort(keys)
-        ladder = ladder.with_next(keys[order])
-        items, tokens = texts_of_grams(ladder.top, vocabulary, joiner)
-        yield LevelDone(
-            level, scored_rows(level.level, items, tokens, noisy[order], level.grid_bits)
+    level: int
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: eta: the most expected spurious grams here, divided by the grams released at the level below.
+    spurious: float
+    pruning: Pruning
+    threshold_grid: int | None = None
+    #: |V_k|: how many grams are valid, given the released level below.
+    valid: int | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        return None if self.threshold_grid is None else self._grid_to_users(self.threshold_grid)
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"each user counts for at most {with_noun(self.max_items, 'valid n-gram')}",
+            f"noise: {number(self.sigma)} users; the threshold follows from what is released",
         )
 
 
-def draw_dpne_level(
-    positions: PositionsTable, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
-) -> Any:
-    """Draw the level above this ladder: an Arrow table (key, noisy) of the valid grams that reach
-    the threshold, including those that no user holds."""
-    host = positions.host
-    positions.update_positions(ladder)
-    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
-    host.run("grams_level", **bounding_parameters(host, level, purpose))
-    # noised (key, noisy), of the valid grams that a user keeps
-    reached = {"threshold": level.threshold_grid, "purpose": purpose}
-    host.run("lifted", valid=Lookup(valid), sigma=level.sigma_grid, **reached)
-    # lifted (position, key, noisy), of valid grams that no user keeps
-    passed = host.take("released_grams", threshold=level.threshold_grid)
-    # (key, noisy), those that reach the threshold, whether or not a user keeps them
-    host.drop("noised", "lifted")
-    return passed
+@dataclass(frozen=True)
+class ForecastLevel(Level):
+    """What a plan fixes for a level of the forecast ladder above the first, with two rounds: what
+    all rounds of all levels cost together. The run decides each round's share, and fills it in.
+    """
+
+    kind: ClassVar[str] = "forecast"
+    pruning: ClassVar[Pruning] = "both"
+    shown = ("pruning",)
+
+    level: int
+    #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
+    total_sigma: float
+    #: The sigma in grid units, the same in each round. A round's share of the budget sets a user's
+    #: norm instead.
+    sigma_grid: int
+    #: The most expected spurious grams here, divided by the grams released at the level below.
+    spurious: float
+    #: |V_k|: how many grams are valid, given the released level below.
+    valid: int | None = None
+    #: The sigmas of the two rounds, in users. None in a plan.
+    first_sigma: float | None = None
+    second_sigma: float | None = None
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            "each user counts for all their valid n-grams, in two rounds",
+            f"noise: a share of what all rounds come to together, {number(self.total_sigma)} "
+            "users; it and the thresholds follow from what is released",
+        )
+
+
+@dataclass(frozen=True)
+class ListedWordsLevel(Level):
+    """What a plan fixes for level 1 of the forecast ladder with a prior, with two rounds: noise of
+    every word of a public list, held or not, and of other words, which must reach thresholds. Both
+    kinds share a user's norm (docs/prior.md)."""
+
+    kind: ClassVar[str] = "listed_words"
+    shown = ("first_sigma", "second_sigma")
+
+    level: int
+    #: How many words the list has.
+    listed: int
+    #: A user counts for at most this many words that the list lacks.
+    max_items: int
+    #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
+    total_sigma: float
+    sigma_grid: int
+    #: A user's norm in each round, in grid units; and the thresholds of words that the list lacks.
+    first_unit: int
+    second_unit: int
+    first_threshold_grid: int
+    second_threshold_grid: int
+    #: eta: the most expected spurious words, divided by the number of listed words whose release is
+    #: expected after round 1; one spurious word is always allowed.
+    spurious: float
+    #: b: the most expected spurious words. None in a plan, known in a run.
+    spurious_words: float | None = None
+
+    @property
+    def first_sigma(self) -> float:
+        """The sigma of round 1, in users."""
+        return self.sigma_grid / self.first_unit
+
+    @property
+    def second_sigma(self) -> float:
+        return self.sigma_grid / self.second_unit
+
+    @property
+    def second_threshold(self) -> float:
+        return self.second_threshold_grid / self.second_unit
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"each user counts for all their words of a list of {self.listed:,}, and for at most "
+            f"{with_noun(self.max_items, 'other word')}, in two rounds",
+            f"noise: {number(self.first_sigma)} and {number(self.second_sigma)} users",
+            f"threshold of words that the list lacks: {number(self.second_threshold)} users; that "
+            "of words of the list follows from what the rounds show",
+        )

@@ -8,7 +8,6 @@ from math import isfinite
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.ngrams import Pruning
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
 from dphh.mechanisms.ngrams.dpne import price_dpne, users_needed_for_grams
@@ -19,6 +18,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     spurious_words_caveat,
     users_needed_for_words,
 )
+from dphh.mechanisms.ngrams.levels import Pruning
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorOption, checked_prior

@@ -14,8 +14,8 @@ from functools import lru_cache
 from math import ceil, fsum, nextafter
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (
     SIPS_ROUNDS,
     SIPS_SHARES,
@@ -26,17 +26,12 @@ from dphh.mechanisms.set_union.rounds import (
 )
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
+from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.search import least_whole
-from dphh.privacy.set_union import (
-    arithmetic_delta,
-    delta_shares,
-    grid_bits,
-    new_item_delta,
-    new_item_threshold,
-)
+from dphh.privacy.set_union import delta_shares, grid_bits, new_item_delta, new_item_threshold
+from dphh.udfs.noise.table import rounded_gaussian
 
 #: The first round's share of 1 / sigma^2, and its threshold's share of delta.
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512

@@ -19,7 +19,8 @@ planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/
 the first round finds almost nothing, one round replaces the others.
 
 "adaptive": DP-SIPS in which, from the second round on, users give more to items near the threshold
-according to the noised weights of all earlier rounds, released or not (`dphh.privacy.reweighing`).
+according to the noised weights of all earlier rounds, released or not
+(`dphh.udfs.rules.reweighing`).
 The thresholds of these rounds hold for any weights (`dphh.privacy.any_weights`). What is not
 released stays in the engine. The proof: docs/items.md.
 """
@@ -30,14 +31,19 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.set_union import ChoiceLevel, OneRoundAfterChoice, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
 from dphh.mechanisms.set_union.joint import price_choice, price_one_round
+from dphh.mechanisms.set_union.levels import (
+    ChoiceLevel,
+    OneRoundAfterChoice,
+    ReweighedLevel,
+    SetUnionLevel,
+)
 from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import users_needed
+from dphh.udfs.noise.table import rounded_gaussian
 
 Method = Literal["auto", "gaussian", "sips", "adaptive"]
 SET_UNION_METHODS = get_args(Method)

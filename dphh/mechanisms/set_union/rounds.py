@@ -7,14 +7,15 @@ from fractions import Fraction
 from math import ceil, isqrt, nextafter, prod
 from typing import Any
 
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
+from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import arithmetic_delta, grid_bits, new_item_delta, new_item_threshold
+from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
+from dphh.udfs.noise.table import rounded_gaussian
 
 #: A round of DP-SIPS has SIPS_DECAY times the share of mu^2 and of delta that the round after it
 #: has. The paper uses 0.3; tests/benchmarks/measurements.md has the figures for 0.15.

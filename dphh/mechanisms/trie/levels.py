@@ -1,155 +1,50 @@
-"""`trie`: TrieHH, Algorithm 1. Users whose prefix is in the trie vote for one more token."""
+"""What a plan fixes for the levels of TrieHH, at which users vote for one more token."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from dphh.level import Level
 
-from dphh.columns import TRIE_SCHEMA
-from dphh.engines.host import DrawOnce, Host
-from dphh.errors import CorpusError
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
-from dphh.mechanisms.released_rows import LevelDone, as_array
-from dphh.price import Price
-from dphh.udfs.draws.randomness import ONE_SEQUENCE
-
-#: The tokens from the root to a node.
-TokenPath = tuple[str, ...]
+#: How `trie` chooses, once a run, one sequence of a user who has several.
+SequenceChoice = Literal["drawn", "most-frequent"]
 
 
-def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    levels: list[Any] = list(price.levels)
-    if isinstance(levels[0], SampledUsersLevel):
-        keep_one_sequence_a_user(host, price["choice"], levels[0].users)
-    else:
-        place_walkers(host, price["choice"])
-    # The deepest released nodes, first the root; a node's number is its place here. All are public.
-    nodes: list[TokenPath] = [()]
-    for level in levels:
-        if not nodes:  # the trie has stopped growing, so no user is asked
-            yield LevelDone(level, TRIE_SCHEMA.empty_table())
-            continue
-        purpose = f"trie/level {level.level}"
-        if isinstance(level, SampledUsersLevel):
-            grown = once(purpose, partial(grow_by_sampled_users, host, level, nodes, purpose))
-        else:
-            grown = once(purpose, partial(grow_by_coins, host, level, purpose))
-        # grown (node, token, ended)
-        ended = as_array(grown.column("ended"), pa.bool_())
-        yield LevelDone(
-            level, _released_rows(level.level, grown_paths(grown, nodes), ended, joiner)
+@dataclass(frozen=True)
+class VoteLevel(Level):
+    """What a plan fixes for one level of TrieHH, at which each user votes with probability p."""
+
+    kind: ClassVar[str] = "vote"
+    shown = ("p",)
+
+    level: int
+    #: p = numerator / 2^64, both in the price and in the draws.
+    numerator: int
+    theta: int
+
+    @property
+    def p(self) -> float:
+        return self.numerator / 2.0**64
+
+    def in_words(self) -> tuple[str, ...]:
+        return (f"each user votes with probability {self.p:.4g}; {self.theta} votes are enough",)
+
+
+@dataclass(frozen=True)
+class SampledUsersLevel(Level):
+    """What a plan fixes for one level of TrieHH as in the papers: `batch` of all `users` vote,
+    drawn without replacement. The papers call them a batch; it is none of an engine's batches."""
+
+    kind: ClassVar[str] = "batch"
+
+    level: int
+    users: int
+    batch: int
+    theta: int
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            f"{self.batch:,} of {self.users:,} users are drawn and vote; "
+            f"{self.theta} votes are enough",
         )
-        # The prefixes that can grow further: next_nodes (node, token, next_node).
-        next_nodes = grown.filter(pc.invert(ended)).drop_columns(["ended"])
-        numbers = np.arange(len(next_nodes), dtype=np.int64)
-        next_nodes = next_nodes.append_column("next_node", pa.array(numbers))
-        nodes = grown_paths(next_nodes, nodes)
-        if isinstance(level, VoteLevel) and level is not levels[-1]:
-            walk_on(host, level, next_nodes)
-
-
-def grown_paths(grown: Any, nodes: Sequence[TokenPath]) -> list[TokenPath]:
-    """The path to each prefix that a level added; the end of a sequence adds no token."""
-    columns = (grown.column(name).to_pylist() for name in ("node", "token"))
-    return [
-        nodes[node] + (() if token is None else (token,))
-        for node, token in zip(*columns, strict=True)
-    ]
-
-
-def place_walkers(host: Host, choice: SequenceChoice) -> None:
-    """Put users' sequences at the root."""
-    _choose_sequences(host, choice)
-    host.run("walkers")
-    # walkers (node, tokens, users): each different sequence, and the number of its users
-    host.drop("contents_of_users", "chosen")
-
-
-def keep_one_sequence_a_user(host: Host, choice: SequenceChoice, declared_users: int) -> None:
-    """Keep one sequence a user. More users than declared are refused: the theorem needs their
-    number."""
-    _choose_sequences(host, choice)
-    host.run("one_sequence_each")
-    # one_sequence_each (user_id, tokens)
-    host.drop("contents_of_users", "chosen")
-    if host.take("more_users", users=declared_users).num_rows:
-        raise CorpusError(
-            f"users: found {declared_users:,}, and the corpus holds more; give a public upper "
-            "bound of the number of users"
-        )
-
-
-def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
-    """Choose one sequence of each user who has several rows; it stays for the whole run."""
-    host.open()
-    host.run("contents_of_users")
-    # contents_of_users (user_id, contents); sequences_of_rows (user_id, tokens)
-    if choice == "drawn":
-        host.run("sequences_drawn", purpose=ONE_SEQUENCE)
-    else:
-        host.run("sequences_most_frequent")
-    # chosen (user_id, tokens)
-
-
-def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
-    """Each user tosses a coin, and votes if it shows heads. Returns the prefixes with enough votes:
-    an Arrow table (node, token, ended)."""
-    host.run(
-        "trie_votes",
-        level=level.level,
-        numerator=level.numerator,
-        theta=level.theta,
-        purpose=purpose,
-    )
-    # votes (node, token, ended, votes)
-    return _prefixes_with_theta_votes(host, level)
-
-
-def grow_by_sampled_users(
-    host: Host, level: SampledUsersLevel, nodes: Sequence[TokenPath], purpose: str
-) -> Any:
-    """A fixed number of users vote, drawn from all. Returns what `grow_by_coins` returns."""
-    numbers = np.arange(len(nodes), dtype=np.int64)
-    paths = pa.array(nodes, pa.list_(pa.string()))
-    host.put("trie", pa.table({"node": numbers, "tokens": paths}))
-    # trie (node, tokens)
-    host.run(
-        "trie_batch_votes",
-        level=level.level,
-        users=level.users,
-        drawn_users=level.batch,
-        purpose=purpose,
-    )
-    # draws (user_id, draw); votes (node, token, ended, votes)
-    host.drop("trie", "draws")
-    return _prefixes_with_theta_votes(host, level)
-
-
-def _prefixes_with_theta_votes(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
-    grown = host.take("grown", theta=level.theta)
-    host.drop("votes")
-    return grown
-
-
-def walk_on(host: Host, level: VoteLevel, next_nodes: Any) -> None:
-    """Move each walker to the node of its next prefix, if that was added; the others are done."""
-    host.put("grown", next_nodes)
-    # grown (node, token, next_node)
-    host.run("walk_on", level=level.level)
-    # next_walkers (node, tokens, users)
-    host.drop("grown")
-    host.rename_replacing("next_walkers", "walkers")
-
-
-def _released_rows(level: int, paths: list[TokenPath], ended: Any, joiner: str) -> Any:
-    tokens = pa.array(paths, pa.list_(pa.string()))
-    levels = pa.array(np.full(len(paths), level, np.int32))
-    scores = pa.nulls(len(paths), pa.float64())  # the numbers of votes are not released
-    return pa.table(
-        [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
-    )

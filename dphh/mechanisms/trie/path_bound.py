@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.special import betaln
+from dphh.udfs.arrays import Floats
 
 TAIL_ERROR = 5e-13  # times 100 + theta: over a hundred times the tails' measured relative error
 _SUM_ERROR = 1e-11  # for each level's sums the result is raised by this, relatively
@@ -96,8 +96,8 @@ class _Polygon:
     """A polygon's corners (b, a): (x, x + gap) with x > 0, and (0, rise). (0, 0) and (1, 1) always
     are corners too. Gaps are stored instead of a, so that small p keep their precision."""
 
-    x: FloatArray
-    gap: FloatArray
+    x: Floats
+    gap: Floats
     rise: float
 
 
@@ -177,7 +177,7 @@ def _first_and_last_k(p: float, theta: int, worst_k: int, least_a: float) -> tup
     return first, last
 
 
-def tails_and_gaps(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
+def tails_and_gaps(k: Floats, p: float, theta: int) -> tuple[Floats, Floats]:
     """b(k) = P[Bin(k, p) >= theta] and a(k) - b(k) = p P[Bin(k, p) = theta - 1]; k >= theta - 1.
 
     Sums of positive terms, each the previous one times (k - j + 1) p / (j (1 - p)), so that the far
@@ -203,11 +203,11 @@ def tails_and_gaps(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, Flo
 class _Grid:
     """Equally spaced points u = ln t, which include 0; the last is at least ln(1 / (1 - p))."""
 
-    u: FloatArray
+    u: Floats
     step: float
     zero: int
 
-    def curve_before_function(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+    def curve_before_function(self, polygon: _Polygon) -> Callable[[Floats], Floats]:
         """A function that makes G_{i-1} from G_i, both on the grid: the largest V of all corners.
 
         Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
@@ -232,7 +232,7 @@ class _Grid:
             failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
             corners.append((moved[:, 0], x * (1 - w), x * w, failed))
 
-        def curve_before(curve: FloatArray) -> FloatArray:
+        def curve_before(curve: Floats) -> Floats:
             best = np.maximum(curve, always)
             windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
             for moved, before, after, failed in corners:
@@ -246,7 +246,7 @@ class _Grid:
 
         return curve_before
 
-    def interpolate(self, curve: FloatArray, u: FloatArray) -> FloatArray:
+    def interpolate(self, curve: Floats, u: Floats) -> Floats:
         """The curve between the grid's points, linear in t; past the last point it is t - 1."""
         position = (u - self.u[0]) / self.step
         index = np.clip(np.floor(position), 0, len(curve) - 2).astype(np.int64)

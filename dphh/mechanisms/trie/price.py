@@ -28,8 +28,7 @@ from math import ldexp
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels.level import Level
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -41,6 +40,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
     checked_arithmetic_delta,
 )
+from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.path import (
     RATE_BITS,
     choose_theta_and_p,

@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from dphh.engines.polars.steps import Tables, step
 from dphh.engines.polars.steps.histograms import USERS_COLUMNS, histogram
-from dphh.privacy.forecast_rounds import Bins
+from dphh.udfs.noise.bins import Bins
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
 POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
-ROW_COLUMNS = ("class", "bin")
 
 
 @step
@@ -97,28 +96,28 @@ def grams_level(
 
 
 @step
-def lifted(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
+def spurious(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
     """(position, key, noisy): absent grams whose noise alone reaches the threshold rho_k."""
     kept = pa.array([host.tables["noised"].height])
-    drawn = host.functions["lifted"].body(kept, valid, sigma, threshold, purpose)
-    return {"lifted": pl.Series(drawn.flatten()).struct.unnest()}
+    drawn = host.functions["spurious"].body(kept, valid, sigma, threshold, purpose)
+    return {"spurious": pl.Series(drawn.flatten()).struct.unnest()}
 
 
 @step
 def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
     """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
     `threshold` (rho_k)."""
-    noised, lifted = host.table("noised"), host.table("lifted")
+    noised, spurious = host.table("noised"), host.table("spurious")
     # Of the keys drawn for absent grams, drop those that users hold; number the rest from 0.
     absent = (
-        lifted.join(noised, on="key", how="anti")
+        spurious.join(noised, on="key", how="anti")
         .sort("position")
         .select("key", position=pl.int_range(pl.len()))
     )
-    noise = lifted.select("position", "noisy").drop_nulls("noisy")
-    spurious = absent.join(noise, on="position")
+    noise = spurious.select("position", "noisy").drop_nulls("noisy")
+    passing = absent.join(noise, on="position")
     passed = noised.filter(pl.col("noisy") >= threshold)
-    return pl.concat([passed.select("key", "noisy"), spurious.select("key", "noisy")])
+    return pl.concat([passed.select("key", "noisy"), passing.select("key", "noisy")])
 
 
 @step
@@ -126,6 +125,7 @@ def forecast_round_1(
     host: PolarsHost,
     *,
     norm: int,
+    bins: int,
     list_size_bins: int,
     first_unlisted_key: int,
     unlisted_threshold: int,
@@ -133,8 +133,8 @@ def forecast_round_1(
     purpose: str,
     **_: Any,
 ) -> Tables:
-    """Round 1 of a forecast level: of each held gram the noised weight, the class and the bin; how
-    many absent grams each row has; and the noised numbers of users by list size."""
+    """Round 1 of a forecast level: of each held gram the noised weight and the cell; how many
+    absent grams each cell has; and the noised numbers of users by list size."""
     positions = host.table("positions")
     sums = histogram(host, positions, "round_1_contributions", *POSITIONS_COLUMNS, norm)
     round_1_sums = host.collect("forecast_round_1", sums)
@@ -149,9 +149,11 @@ def forecast_round_1(
     named = host.collect("forecast_round_1", _with_names(host, classed))
     noised = host.noised(named, sigma, f"{purpose}/round 1", named["name"])
     in_bins = pl.Series(Bins(sigma).bin_of(noised["noisy"].to_numpy()))
-    early = (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
-    round_1 = noised.with_columns(bin=pl.when(pl.col("class") >= 0).then(in_bins).otherwise(early))
-    absent = _drawn_absent_grams(host, round_1, sigma, purpose)
+    is_listed = pl.col("class") >= 0
+    unlisted = -1 - (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
+    cell = pl.when(is_listed).then(pl.col("class") * bins + in_bins).otherwise(unlisted)
+    absent = _drawn_absent_grams(host, noised, sigma, purpose)
+    round_1 = noised.select("key", "name", "noisy", cell=cell)
     return {"list_sizes": list_sizes, "round_1": round_1, "absent": absent}
 
 
@@ -190,28 +192,28 @@ def _with_names(host: PolarsHost, classed: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _drawn_absent_grams(
-    host: PolarsHost, round_1: pl.DataFrame, sigma: int, purpose: str
+    host: PolarsHost, noised: pl.DataFrame, sigma: int, purpose: str
 ) -> pl.DataFrame:
-    """(class, bin, grams): how many absent grams each row has, drawn for each class from the
-    noise's distribution."""
-    held = round_1.lazy().group_by("class").agg(held=pl.len().cast(pl.Int64))
+    """(cell, grams): how many absent grams each cell has, drawn for each class from the noise's
+    distribution."""
+    held = noised.lazy().group_by("class").agg(held=pl.len().cast(pl.Int64))
     grams = pl.col("valid") - pl.col("held").fill_null(0)
     classes = host.table("classes").join(held, on="class", how="left")
     absent = host.collect("forecast_round_1", classes.select("class", grams=grams).sort("class"))
-    drawn = host.functions["absent_bins"].body(
+    drawn = host.functions["absent_cells"].body(
         absent["class"].to_arrow(), absent["grams"].to_arrow(), sigma, purpose
     )
-    return absent.select("class", fallen=pl.Series(drawn)).explode("fallen").unnest("fallen")
+    return pl.Series(drawn.flatten()).struct.unnest()
 
 
 @step
-def forecast_rows(host: PolarsHost) -> pl.LazyFrame:
-    """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
-    Words that a list lacks are not counted, because only held ones have rows."""
-    in_classes = host.table("round_1").filter(pl.col("class") >= 0)
-    held = in_classes.group_by(ROW_COLUMNS).agg(grams=pl.len().cast(pl.Int64))
-    parts = pl.concat([held, host.table("absent").select(*ROW_COLUMNS, "grams")])
-    return parts.group_by(ROW_COLUMNS).agg(pl.col("grams").sum())
+def forecast_cells(host: PolarsHost) -> pl.LazyFrame:
+    """The output of round 1: how many valid grams, held or absent, each cell has. Words that a list
+    lacks are not counted, because only held ones have cells."""
+    in_classes = host.table("round_1").filter(pl.col("cell") >= 0)
+    held = in_classes.group_by("cell").agg(grams=pl.len().cast(pl.Int64))
+    parts = pl.concat([held, host.table("absent").select("cell", "grams")])
+    return parts.group_by("cell").agg(pl.col("grams").sum())
 
 
 @step
@@ -221,8 +223,8 @@ def list_sizes(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): each valid gram that some user holds, and the weight g of its row."""
-    joined = host.table("round_1").join(host.table("planned"), on=ROW_COLUMNS)
+    """(key, value): each valid gram that some user holds, and the weight g of its cell."""
+    joined = host.table("round_1").join(host.table("planned"), on="cell")
     return joined.select("key", value="weight")
 
 
@@ -234,12 +236,12 @@ def forecast_round_2(
     sums = histogram(host, positions, "round_2_contributions", *POSITIONS_COLUMNS, g, norm)
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
     joined = host.table("round_1").join(sums, on="key", how="left")
-    given = joined.select("key", "name", *ROW_COLUMNS, pl.col("weight").fill_null(0), first="noisy")
+    given = joined.select("key", "name", "cell", pl.col("weight").fill_null(0), first="noisy")
     round_2 = host.collect("forecast_round_2", given)
     noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
 
     absent = host.tables["absent"]
-    columns = (absent[name].to_arrow() for name in (*ROW_COLUMNS, "grams"))
+    columns = (absent[name].to_arrow() for name in ("cell", "grams"))
     nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
     return {
         "round_2": noised.rename({"noisy": "second"}),
@@ -249,46 +251,48 @@ def forecast_round_2(
 
 @step
 def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
-    """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
-    of 0 or less."""
-    in_classes = host.table("round_2").filter(pl.col("class") >= 0)
-    held = in_classes.filter(pl.col("second") <= 0).group_by(ROW_COLUMNS)
-    absent = host.table("absent_counts").select(*ROW_COLUMNS, "nonpositive")
+    """What round 2 outputs before its thresholds: how many grams of each cell have a noised
+    weight of 0 or less."""
+    in_classes = host.table("round_2").filter(pl.col("cell") >= 0)
+    held = in_classes.filter(pl.col("second") <= 0).group_by("cell")
+    absent = host.table("absent_counts").select("cell", "nonpositive")
     parts = pl.concat([held.agg(nonpositive=pl.len().cast(pl.Int64)), absent])
-    return parts.group_by(ROW_COLUMNS).agg(pl.col("nonpositive").sum())
+    return parts.group_by("cell").agg(pl.col("nonpositive").sum())
 
 
 @step
-def forecast_lifted(host: PolarsHost, *, valid: Any, sigma: int, purpose: str, **_: Any) -> Tables:
-    """(class, position, key, bin, first, second): absent grams whose noise alone reaches the
-    threshold of their row."""
-    rows = host.table("absent_counts").join(host.table("thresholds"), on=ROW_COLUMNS)
-    of_classes = rows.group_by("class", maintain_order=True).agg(
-        rows=pl.struct("bin", "grams", "nonpositive", "threshold")
+def forecast_spurious(
+    host: PolarsHost, *, valid: Any, bins: int, sigma: int, purpose: str, **_: Any
+) -> Tables:
+    """(class, position, key, cell, first, second): absent grams whose noise alone reaches the
+    threshold of their cell."""
+    cells = host.table("absent_counts").join(host.table("thresholds"), on="cell")
+    of_classes = cells.group_by(pl.col("cell").floordiv(bins).alias("class")).agg(
+        cells=pl.struct("cell", "grams", "nonpositive", "threshold")
     )
-    absent = host.collect("forecast_lifted", of_classes)
-    drawn = host.functions["lifted_grams_of_class"].body(
-        absent["class"].to_arrow(), pa.array(absent["rows"].to_list()), valid, sigma, purpose
+    absent = host.collect("forecast_spurious", of_classes)
+    drawn = host.functions["spurious_of_class"].body(
+        absent["class"].to_arrow(), pa.array(absent["cells"].to_list()), valid, sigma, purpose
     )
-    lifted = absent.select("class", gram=pl.Series(drawn)).explode("gram").drop_nulls("gram")
-    return {"lifted": lifted.unnest("gram")}
+    spurious = absent.select("class", gram=pl.Series(drawn)).explode("gram").drop_nulls("gram")
+    return {"spurious": spurious.unnest("gram")}
 
 
 @step
 def forecast_released(host: PolarsHost) -> pl.LazyFrame:
-    """Every valid gram, held or absent, whose noised weight reaches the threshold of its row."""
-    columns = ("key", "bin", "first", "second")
-    round_2, lifted = host.table("round_2"), host.table("lifted")
+    """Every valid gram, held or absent, whose noised weight reaches the threshold of its cell."""
+    columns = ("key", "cell", "first", "second")
+    round_2, spurious = host.table("round_2"), host.table("spurious")
     reaches = pl.col("second") >= pl.col("threshold")
-    held = round_2.join(host.table("thresholds"), on=ROW_COLUMNS).filter(reaches).select(columns)
+    held = round_2.join(host.table("thresholds"), on="cell").filter(reaches).select(columns)
     # Of the keys drawn for absent grams, drop those that users hold; number the rest of each class.
     unheld = (
-        lifted.join(round_2, on="key", how="anti")
+        spurious.join(round_2, on="key", how="anti")
         .sort("class", "position")
         .select("class", "key", position=pl.int_range(pl.len()).over("class"))
     )
-    drawn = lifted.drop("key").drop_nulls("bin")
-    spurious = unheld.join(drawn, on=["class", "position"]).select(columns)
+    drawn = spurious.drop("key").drop_nulls("cell")
+    absent = unheld.join(drawn, on=["class", "position"]).select(columns)
     words = host.table("unlisted_words").select("key", pl.col("word").cast(pl.String))
-    passed = pl.concat([held, spurious]).join(words, on="key", how="left")
+    passed = pl.concat([held, absent]).join(words, on="key", how="left")
     return passed.with_columns(key=pl.when(pl.col("word").is_null()).then("key"))

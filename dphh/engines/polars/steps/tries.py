@@ -10,9 +10,9 @@ import polars as pl
 
 from dphh.engines.polars.steps import SEPARATOR, Tables, step
 from dphh.errors import CorpusError
-from dphh.rows.user import ROWS_WITHOUT_USER_MESSAGE
-from dphh.udfs.draws.randomness import needs_keys
-from dphh.udfs.draws.votes import draw_votes
+from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.udfs.noise.randomness import needs_keys
+from dphh.udfs.rules.votes import draw_votes
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost

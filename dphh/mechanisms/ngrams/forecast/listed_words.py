@@ -4,16 +4,13 @@ same norm, over unlisted words, which have thresholds. docs/prior.md has the pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dphh.levels.ngrams import ListedWordsLevel
-from dphh.mechanisms.ngrams.forecast.climb import PLAIN_WEIGHT, LevelToRun
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.two_rounds import ReleasedGrams
+from dphh.mechanisms.ngrams.forecast.two_rounds import PLAIN_WEIGHT, Drawn, TwoRoundLevel
 from dphh.mechanisms.ngrams.ladder.classes import (
     PublicClasses,
     RuleForUnlisted,
@@ -21,14 +18,12 @@ from dphh.mechanisms.ngrams.ladder.classes import (
 )
 from dphh.mechanisms.ngrams.ladder.lift import LOG_STEP
 from dphh.mechanisms.ngrams.ladder.rungs import ValidGrams
+from dphh.mechanisms.ngrams.levels import ListedWordsLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import (
-    BIN_STARTS_IN_SIGMAS,
-    LIST_SIZE_BIN_STARTS,
-    Floats,
-    Integers,
-)
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
 #: The weight in round 2 of unlisted words, where `PLAIN_WEIGHT` is a weight of 1.
 UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
@@ -39,52 +34,41 @@ HELD_DEVIATIONS = 6.0
 _LEAST_FORECAST = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class WordsLevelToRun(LevelToRun):
+def level_of_listed_words(planned: ListedWordsLevel, prior: Prior, max_n: int) -> TwoRoundLevel:
     """Level 1, before its rounds: everything in it follows from the plan and the prior."""
+    rule_for_unlisted = RuleForUnlisted(
+        planned.first_threshold_grid, planned.second_threshold_grid, UNLISTED_WEIGHT
+    )
+    valid = classes_of_listed_words(prior.counts[0], prior.total, rule_for_unlisted)
 
-    #: The words of the list, as an Arrow array.
-    words: Any
-
-    def release_of(
-        self,
-        passed: ReleasedGrams,
-        masses: Floats,
-        shares: tuple[float, float],
-        most_spurious: float,
-    ) -> Any:
-        """The table of the release, with the columns word and mass. The row of the empty word has
-        the bound on the expected number of spurious listed words."""
-        assert passed.unlisted_words is not None
-        listed = self.words.take(pa.array(passed.keys))
-        unlisted = passed.unlisted_words.words.cast(listed.type)
-        words = pa.concat_arrays([listed, unlisted, pa.array([""], listed.type)])
-        return pa.table({"word": words, "mass": np.append(masses, most_spurious)})
-
-    def forecasts_and_largest_mass(self, users_by_list_size: Floats) -> tuple[Floats, float]:
+    def forecasts_and_largest_mass(users_by_list_size: Floats) -> tuple[Floats, float]:
         """Forecasts from public shares and from the mass of all words, which follows from the list
         sizes, because no number of users is known."""
         total = float((users_by_list_size * LIST_SIZE_BIN_STARTS**0.5).sum())
-        return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
+        return np.maximum(valid.forecasts * total, _LEAST_FORECAST), total
 
-    def most_spurious(self, row_sizes: Integers, finds: float) -> float:
-        spurious = self.planned_level.spurious
+    def most_spurious(row_sizes: Integers, finds: float) -> float:
         surely_held = row_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum()
-        return max(1.0, spurious * float(surely_held), spurious * finds)
+        return max(1.0, planned.spurious * float(surely_held), planned.spurious * finds)
 
-
-def words_level_to_run(level: ListedWordsLevel, prior: Prior, max_n: int) -> WordsLevelToRun:
-    rule_for_unlisted = RuleForUnlisted(
-        level.first_threshold_grid, level.second_threshold_grid, UNLISTED_WEIGHT
-    )
-    return WordsLevelToRun(
-        planned_level=level,
-        below=0,
-        valid=classes_of_listed_words(prior.counts[0], prior.total, rule_for_unlisted),
-        largest_mass=0.0,
+    return TwoRoundLevel(
+        planned=planned,
+        valid=valid,
         budget=BudgetLeft(1.0, 1, max_n),
-        words=prior.vocabulary,
+        below=0,
+        forecasts_and_largest_mass=forecasts_and_largest_mass,
+        most_spurious=most_spurious,
     )
+
+
+def table_of_words(listed: Any, drawn: Drawn) -> Any:
+    """The table (word, mass) of the release, as the journal stores it. The row of the empty word
+    has the bound on the expected number of spurious listed words."""
+    keys = drawn.passed.column("key").drop_null()
+    unlisted = as_array(drawn.passed.column("word").drop_null(), listed.type)
+    found = listed.take(as_array(keys, pa.int64()))
+    words = pa.concat_arrays([found, unlisted, pa.array([""], listed.type)])
+    return pa.table({"word": words, "mass": np.append(drawn.masses, drawn.most_spurious)})
 
 
 def classes_of_listed_words(
@@ -120,7 +104,7 @@ def classes_of_listed_words(
 
 
 def words_masses_and_bound(table: Any) -> tuple[Any, Floats, float]:
-    """Reads the table that `WordsLevelToRun.run` returned: the released words, ascending, their
+    """Reads the table of `table_of_words`: the released words, ascending, their
     masses, and the bound on the expected number of spurious listed words."""
     # No word is empty, so the row of the bound is the first.
     table = table.sort_by("word")

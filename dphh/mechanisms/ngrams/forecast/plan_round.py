@@ -1,15 +1,14 @@
-"""Plans round 2: the weight of each row of grams, and the probability with which noise alone passes
-its threshold.
+"""Plans round 2: each cell's weight, and the probability that noise alone passes its threshold.
 
-A row is a class of forecast and a bin of round 1's noised weight. Let n be the noised number of its
-valid grams, null how many it would have if nobody held any, and pi its posterior over masses m. A
-gram of mass m and weight g will be seen at h = m sat(g) / sigma deviations of the noise.
+A cell is a class of forecast and a bin of round 1's noised weight. Let n be how many valid grams it
+has, a how many it would have if all were absent, and pi its posterior over masses m. A gram of mass
+m and weight g will be seen at h = m sat(g) / sigma deviations of the noise.
 
-Thresholds: the least z with  n / null  sum pi exp(z h - h^2 / 2) >= nu,  a likelihood ratio that is
-the same in all rows, so that the expected nulls above them, sum of null Q(z), are at most
+Thresholds: the least z with  n / a  sum pi exp(z h - h^2 / 2) >= nu,  a likelihood ratio that is
+the same in all cells, so that the expected absent grams above them, sum of a Q(z), are at most
 `most_spurious`.
-Weights: of each row the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
-that is the same in all rows, so that the mass-weighted mean of g^2 is 1. Both by turns.
+Weights: of each cell the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
+that is the same in all cells, so that the mass-weighted mean of g^2 is 1. Both by turns.
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS, Floats, Integers
 from dphh.privacy.special import ndtr
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
-#: The weights from which each row's is chosen.
+#: The weights from which each cell's is chosen.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
-#: The thresholds from which each row's is chosen, in standard deviations of the noise; a further
+#: The thresholds from which each cell's is chosen, in standard deviations of the noise; a further
 #: index stands for a threshold that is never passed. The least one has a tail of a quarter, because
 #: the rule of signs may lower thresholds, to a tail of a half at most.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
@@ -37,7 +37,7 @@ WeightScaling = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """For each row: the weight and the threshold's tail probability; and the expected number of
+    """For each cell: the weight and the threshold's tail probability; and the expected number of
     releases."""
 
     weights: Floats
@@ -68,7 +68,7 @@ def weight_scaling(users_by_list_size: Floats) -> WeightScaling:
 
 
 def plan_second_round(
-    row_sizes: Floats,
+    cell_sizes: Floats,
     sizes_by_noise: Floats,
     posteriors: Floats,
     masses: Floats,
@@ -76,38 +76,38 @@ def plan_second_round(
     most_spurious: float,
     scaled_weights: WeightScaling,
 ) -> RoundPlan:
-    """The plan of round 2 with at most `most_spurious` expected spurious grams. `row_sizes`: how
-    many grams each row has; `sizes_by_noise`: how many it would have if nobody held any.
-    `posteriors`: (rows, masses); the first mass is 0."""
-    some = row_sizes > 0  # rows without a gram are left out: round 1 shows which rows are empty
-    n, null = row_sizes[some], sizes_by_noise[some] + _TINY
+    """The plan of round 2 with at most `most_spurious` expected spurious grams. `cell_sizes`: how
+    many grams each cell has; `sizes_by_noise`: how many it would have if nobody held any.
+    `posteriors`: (cells, masses); the first mass is 0."""
+    some = cell_sizes > 0  # cells without a gram are left out: round 1 shows which are empty
+    n, absent = cell_sizes[some], sizes_by_noise[some] + _TINY
     held, mass = posteriors[some][:, 1:], masses[1:]
-    choice = _AlternatingChoice(n, null, held, mass, sigma, most_spurious, scaled_weights)
+    choice = _AlternatingChoice(n, absent, held, mass, sigma, most_spurious, scaled_weights)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
         better = choice.best_weights(choice.best_thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.best_thresholds(weight)
-    weights, tails = np.full(len(row_sizes), WEIGHTS[0]), np.zeros(len(row_sizes))
+    weights, tails = np.full(len(cell_sizes), WEIGHTS[0]), np.zeros(len(cell_sizes))
     weights[some], tails[some] = WEIGHTS[weight], choice.tails[threshold]
     return RoundPlan(weights, tails, choice.expected_finds(weight, threshold))
 
 
 class _AlternatingChoice:
     """Alternates between choosing weights and thresholds, as indices in WEIGHTS and THRESHOLDS, for
-    rows that are not empty."""
+    cells that are not empty."""
 
     def __init__(
         self,
         n: Floats,
-        null: Floats,
+        absent: Floats,
         held: Floats,
         mass: Floats,
         sigma: float,
         most_spurious: float,
         scaled_weights: WeightScaling,
     ) -> None:
-        self.n, self.null, self.held, self.most_spurious = n, null, held, most_spurious
+        self.n, self.absent, self.held, self.most_spurious = n, absent, held, most_spurious
         #: How often noise alone passes each of the thresholds.
         self.tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
         self.mean = held @ mass / sigma
@@ -123,11 +123,11 @@ class _AlternatingChoice:
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 
     def best_thresholds(self, weight_indices: Integers) -> Integers:
-        """For each row the index of its threshold, given the index of its weight."""
+        """For each cell the index of its threshold, given the index of its weight."""
         ratio = np.empty((len(self.n), len(THRESHOLDS)))
         for g in np.unique(weight_indices):
             ratio[weight_indices == g] = self.held[weight_indices == g] @ self.ratios[g]
-        ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
+        ratio = np.log(ratio + _TINY) + np.log(self.n / self.absent)[:, None]
 
         def thresholds_at(least_log_ratio: float) -> Integers:
             below: Integers = (ratio < least_log_ratio).sum(1)
@@ -135,16 +135,16 @@ class _AlternatingChoice:
 
         def keeps_bound(least_log_ratio: float) -> bool:
             tails = self.tails[thresholds_at(least_log_ratio)]
-            return bool((self.null * tails).sum() <= self.most_spurious)
+            return bool((self.absent * tails).sum() <= self.most_spurious)
 
         return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))
 
     def best_weights(self, threshold_indices: Integers) -> Integers:
-        """For each row the index of its weight, given the index of its threshold."""
+        """For each cell the index of its weight, given the index of its threshold."""
         found = np.zeros((len(self.n), len(WEIGHTS)))
         for z in np.unique(threshold_indices[threshold_indices < len(THRESHOLDS)]):
-            rows = threshold_indices == z
-            found[rows] = self.held[rows] @ self.passes[:, :, z].T
+            cells = threshold_indices == z
+            found[cells] = self.held[cells] @ self.passes[:, :, z].T
         found *= self.n[:, None]
         mass = self.n * self.mean
         cost = mass[:, None] * WEIGHTS**2

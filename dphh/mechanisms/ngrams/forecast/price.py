@@ -18,9 +18,7 @@ from collections.abc import Sequence
 from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
-from dphh.levels.level import Level
-from dphh.levels.ngrams import ForecastLevel, ListedWordsLevel
-from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
+from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.shares import (
     THRESHOLDS_DELTA_SHARE,
@@ -29,6 +27,8 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     WORD_ROUND_PARTS,
     BudgetLeft,
 )
+from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
@@ -37,18 +37,18 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Finds
 from dphh.prior import Prior
+from dphh.privacy.draws import arithmetic_delta, forecast_draws_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.forecast_rounds import forecast_draws_delta, norm_on_grid, round_1_weight
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     LARGEST_GRID_SIGMA,
-    arithmetic_delta,
     delta_for_weights,
     grid_bits,
     threshold_for_weights,
     users_needed,
 )
+from dphh.udfs.noise.table import rounded_gaussian
+from dphh.udfs.rules.forecast import norm_on_grid, round_1_weight
 
 FILTER_THEOREM = (
     "each chosen by earlier outputs, within one budget of 1/sigma^2 (Gaussian filter, Smith & "

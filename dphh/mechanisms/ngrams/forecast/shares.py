@@ -66,6 +66,10 @@ class BudgetLeft:
     def levels_after(self) -> int:
         return self.levels - self.level
 
+    def after_level(self, spent: float) -> BudgetLeft:
+        """What the next level and all later ones have, if this one spent this share."""
+        return BudgetLeft(self.left - spent, self.level + 1, self.levels)
+
     def first_round_share(self) -> float:
         return FIRST_OF_TWO_ROUNDS_PART * self.left / (self.levels_after + 1)
 

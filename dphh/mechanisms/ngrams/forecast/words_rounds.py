@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.shares import one_round_part
 from dphh.mechanisms.released_rows import integer_columns
+from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (
     MIN_FINDS_OF_ROUND_1,
     DrawnRound,

@@ -21,7 +21,7 @@ import numpy as np
 
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS, LOG_STEP, LiftCounts, lift_index
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, RIGHT_MASK, Rung, ValidGrams
-from dphh.privacy.forecast_rounds import Floats, Integers
+from dphh.udfs.arrays import Floats, Integers
 
 _LEAST_FORECAST_MASS = 1e-3
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, Ladder
 from dphh.prior import Prior
-from dphh.privacy.forecast_rounds import Integers
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.positions import KeyIndex
 
 #: The width of one step of forecasts and of lifts, as a difference of natural logarithms.

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.levels.ngrams import Pruning
-from dphh.privacy.forecast_rounds import Integers
+from dphh.mechanisms.ngrams.levels import Pruning
+from dphh.udfs.arrays import Integers
 
 #: The bits of each of the two gram numbers in a pair's key.
 GRAM_NUMBER_BITS = 32

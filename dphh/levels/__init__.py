@@ -1,1 +1,0 @@
-"""The kinds of levels of plans: a file for each mechanism."""

@@ -1,0 +1,152 @@
+"""Counts users of the items of a list, or of what a run found: one level of noised sums, and the
+intervals that follow from these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
+from dphh.counting import CountsLevel, FoundCounts
+from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.mechanisms.released_rows import LevelDone, as_array
+from dphh.price import Price
+from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
+from dphh.udfs.kernel.reading import ReadItems
+
+Item = Sequence[str]
+
+
+def counts_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+    yield from count_listed_items(price["of"], price, host, once, joiner)
+
+
+def count_listed_items(
+    listed: Sequence[Item], price: Price, host: Host, once: DrawOnce, joiner: str
+) -> Iterator[LevelDone]:
+    """Count the users of every item of the list, held or not, within the price's groups."""
+    (level,) = price.levels
+    assert isinstance(level, CountsLevel)
+    names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
+    done, counted = counts_with_intervals(host, once, level, listed, price["groups"])
+    items = pa.array(listed, pa.list_(pa.string()))
+    tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
+    groups = pa.array(names * len(items), pa.string())
+    columns = {
+        "level": pc.list_value_length(tokens).cast(pa.int32()),
+        "item": pc.binary_join(tokens, joiner),
+        "tokens": tokens,
+        "group": groups,
+        **counted,
+    }
+    schema = COUNTS_SCHEMA if price["by"] is None else GROUP_COUNTS_SCHEMA
+    yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
+
+
+def counts_with_intervals(
+    host: Host, once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+) -> tuple[CountsLevel, dict[str, Any]]:
+    """The level as it was run; and users, low and high, with a row for each item and group."""
+    drawn = once("counts", lambda: draw_counts(host, level, items, groups))
+    keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
+    noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
+    counts, lost = np.split(noisy, [level.keys])
+    users_low_and_high = count_intervals(
+        counts,
+        lost,
+        level.weighing,
+        level.sigma_grid,
+        level.confidence,
+        simultaneous=level.simultaneous,
+    )
+    columns = (pa.array(column, pa.int64()) for column in users_low_and_high)
+    done = replace(level, lost_grid=tuple(lost.tolist()))
+    return done, dict(zip(("users", "low", "high"), columns, strict=True))
+
+
+def draw_counts(
+    host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+) -> Any:
+    """Noised sums (key, noisy): how many users hold each item, in each group and outside all
+    groups; then what bounding removed, one sum for each octave of the number of items a user holds
+    (K to 2K, 2K to 4K, and so on)."""
+    weighing = level.weighing
+    given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
+    host.gather("counted_users", ReadItems(given, groups))
+    # counted_users (user_hashes, lengths, ids, words): an id is the key of an item in a group
+    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octave_count)}))
+    host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
+    # noised (key, noisy): a row for every key and every octave
+    drawn = host.take("counts_drawn")
+    host.drop("noised", "asked", "counted_users")
+    return drawn
+
+
+def count_found_items(
+    found_rows: Any, counting: FoundCounts, host: Host, once: DrawOnce
+) -> tuple[dict[str, Any], Any]:
+    """The manifest of the counts of what a run found, and the found rows with count columns.
+
+    `found_rows` are in order of level and score. Of a trie only leaves are counted. If there are
+    more than MOST_KEYS, the first row of each level is counted, then the second, and so on.
+    Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
+    """
+    names = (*counting.groups, OTHER_GROUP) if counting.by is not None else (None,)
+    leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
+    levels = found_rows.column("level").to_numpy()[leaf]
+    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
+    said = {**counting.to_json(), "counted": len(chosen)}
+    columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
+    if len(chosen):
+        counted_rows = found_rows.take(pa.array(chosen))
+        items = (
+            _sequences_of_rows(counted_rows)
+            if counting.beginnings
+            else counted_rows.column("tokens").to_pylist()
+        )
+        level = counting.level(len(chosen) * len(names))
+        done, columns = counts_with_intervals(host, once, level, items, counting.groups)
+        said |= done.to_json()
+    # For each found row, the index of its count in the first group, which its counts in the other
+    # groups follow; -1 if it was not counted.
+    place = np.full(found_rows.num_rows, -1, np.int64)
+    place[chosen] = np.arange(len(chosen)) * len(names)
+    rows = np.repeat(np.arange(found_rows.num_rows), np.where(place < 0, 1, len(names)))
+    group = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    place = np.where(place[rows] < 0, -1, place[rows] + group)
+    places = pa.array(place, mask=place < 0)
+    found_rows = found_rows.take(pa.array(rows))
+    if counting.by is not None:
+        named = pa.array(names, pa.string())
+        found_rows = found_rows.append_column("group", named.take(pa.array(group, mask=place < 0)))
+    for name, column in columns.items():
+        found_rows = found_rows.append_column(name, column.take(places))
+    if counting.min_users:
+        enough = pc.greater_equal(found_rows.column("low"), counting.min_users)
+        found_rows = found_rows.filter(enough)  # also without rows not counted, whose low is NULL
+        said |= {"passes_below": counting.chance_below_min_users, "kept": found_rows.num_rows}
+    return said, found_rows
+
+
+def leaf_indices(found_rows: Any) -> Any:
+    """The indices of the rows that are leaves of the trie: ended sequences, and prefixes that no
+    other row extends.
+
+    No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
+    """
+    ways = _sequences_of_rows(found_rows)
+    above = {way[:-1] for way in ways}
+    return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
+
+
+def _sequences_of_rows(found_rows: Any) -> list[Item]:
+    """The tokens of each row, followed by `END_OF_TEXT` if the sequence ends there."""
+    columns = (found_rows.column(name).to_pylist() for name in ("tokens", "ended"))
+    rows = zip(*columns, strict=True)
+    return [(*tokens, END_OF_TEXT) if ended else tuple(tokens) for tokens, ended in rows]

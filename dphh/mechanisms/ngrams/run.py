@@ -1,0 +1,88 @@
+"""`ngrams`: DPNE, Algorithm 1. Level 1 is `items`; each further level sees valid grams alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.columns import SCORED_SCHEMA
+from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.mechanisms.ngrams.dpne import spurious_threshold
+from dphh.mechanisms.ngrams.forecast.run import forecast_levels
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
+from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
+from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.released_rows import (
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+)
+from dphh.mechanisms.set_union.levels import SetUnionLevel
+from dphh.mechanisms.set_union.run import bounding_parameters, draw_words
+from dphh.price import Price
+from dphh.udfs.kernel.reading import ReadWords
+
+
+def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+    levels = forecast_levels if price.method == "forecast" else dpne_levels
+    return levels(price, host, once, joiner)
+
+
+def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+    base, *above = price.levels
+    assert isinstance(base, SetUnionLevel)
+    host.gather("users", ReadWords(marks_ends=True))
+    # users (user_hashes, lengths, ids, words)
+    passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
+    keys = as_array(passed.column("key"), pa.string())
+    order = pc.sort_indices(keys)
+    vocabulary = keys.take(order)
+    noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
+    yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
+
+    ladder = first_ladder(vocabulary, price["pruning"])
+    positions = PositionsTable(host)
+    for planned in above:
+        assert isinstance(planned, PrunedLevel)
+        valid = ladder.valid_grams()
+        threshold = spurious_threshold(planned, len(ladder.top), len(valid))
+        level = replace(planned, valid=len(valid), threshold_grid=threshold)
+        if len(valid) == 0:  # no gram below was released, so none is valid: no text is read
+            yield LevelDone(level, SCORED_SCHEMA.empty_table())
+            continue
+        purpose = f"ngrams/level {level.level}"
+        passed = once(purpose, partial(draw_dpne_level, positions, level, ladder, valid, purpose))
+        keys, noisy = integer_columns(passed, "key", "noisy")
+        order = np.argsort(keys)
+        ladder = ladder.with_next(keys[order])
+        items, tokens = texts_of_grams(ladder.top, vocabulary, joiner)
+        yield LevelDone(
+            level, scored_rows(level.level, items, tokens, noisy[order], level.grid_bits)
+        )
+
+
+def draw_dpne_level(
+    positions: PositionsTable, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+) -> Any:
+    """Draw the level above this ladder: an Arrow table (key, noisy) of the valid grams that reach
+    the threshold, including those that no user holds."""
+    host = positions.host
+    positions.update_positions(ladder)
+    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
+    host.run("grams_level", **bounding_parameters(host, level, purpose))
+    # noised (key, noisy), of the valid grams that a user keeps
+    reached = {"threshold": level.threshold_grid, "purpose": purpose}
+    host.run("spurious", valid=Lookup(valid), sigma=level.sigma_grid, **reached)
+    # spurious (position, key, noisy), of valid grams that no user keeps
+    passed = host.take("released_grams", threshold=level.threshold_grid)
+    # (key, noisy), those that reach the threshold, whether or not a user keeps them
+    host.drop("noised", "spurious")
+    return passed

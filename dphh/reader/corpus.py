@@ -1,0 +1,306 @@
+"""A corpus: where the data is and how to read it. Constructing one reads no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal
+
+from dphh.errors import CorpusError, UsageError
+from dphh.reader.conditions import combined_condition, joined_by_and
+from dphh.reader.content import (
+    MAX_TEXT_LENGTH,
+    MAX_TOKEN_LENGTH,
+    Content,
+    NullUsers,
+    Reading,
+    TooLong,
+)
+from dphh.reader.paths import absolute_place
+from dphh.reader.user import checked_user, user_option
+from dphh.wording.options import checked_call
+
+#: For each package whose tables dphh does not read: what to give instead of such a table.
+_ADVICE_OF_UNREAD_PACKAGE = {
+    "deltalake": "give pl.scan_delta(table) and account=",
+    "pyiceberg": "give table.scan().to_arrow() and account=",
+}
+
+#: What each option of a corpus does, in one line. The options that most corpora need are first.
+HELP = {
+    "user": "The column of user ids, or several in combination.",
+    "text": "The column of texts, which are split into words.",
+    "item": "The column of items, each row one whole item.",
+    "as_": "Read content as words, characters, whole or list.",
+    "where": "Only rows that meet this, as \"country = 'DE'\".",
+    "since": "Only rows from this value on, as day=2026-01-01.",
+    "until": "Only rows before this value, as day=2026-02-01.",
+    "lower": "Change to lower case; the default for words.",
+    "split": "Split at: unicode, white space, or a regular expression.",
+    "strip": "Characters to strip from both ends of tokens.",
+    "keep": "Keep only tokens that match this in full.",
+    "drop": "Drop tokens that match this in full.",
+    "max_token_length": "The most characters of a token.",
+    "too_long": "Longer tokens: truncate, drop or error.",
+    "max_text_length": "The most characters that are read of a text.",
+    "null_users": "Rows with a NULL user id: refuse or drop.",
+}
+#: The options that choose rows. A request that names an account's corpus may give these, and no
+#: other option of a corpus: the account has those.
+ROW_OPTIONS = {"where", "since", "until"}
+
+
+@dataclass(frozen=True, init=False)
+class Corpus:
+    """Files or a table, which of its columns are read, and how.
+
+    `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB
+    relation or a Spark frame, or the name of a table or view beside `connection=`; or anything that
+    offers Arrow data: an Arrow table, a Polars or a pandas frame.
+
+    `user=` names the column of users. With several columns, `["author", "month"]`, each combination
+    of values is protected by itself; a person who is in several combinations is not.
+
+    `text=` reads words by default, in lower case and without punctuation; `item=` takes each row
+    whole; `as_=` chooses "words", "characters", "whole" or "list" (a list column, taken as is).
+    For texts that are tokenised already, say `split="white space", lower=False`.
+
+    Each row of a frame, a relation or a view must have been made from rows of its own user: dphh
+    does not look at how they were made, and the privacy statement says so (docs/corpus.md).
+
+    `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
+    before, `until="day=2026-02-01"` those from then on (docs/corpus.md, "Which rows count").
+    """
+
+    source: Any = field(compare=False)
+    user: tuple[str, ...]
+    content: Content
+    #: The ledger's account that pays, where the corpus's files do not decide it.
+    account: str | None
+    kind: Literal["path", "table", "frame"]
+    where: tuple[str, ...]
+    #: The column whose values are the groups within which a run counts users.
+    by: str | None
+
+    @checked_call
+    def __init__(
+        self,
+        source: Any,
+        *,
+        user: str | Sequence[str],
+        text: str | None = None,
+        item: str | None = None,
+        as_: Reading | None = None,
+        lower: bool | None = None,
+        split: str = "unicode",
+        strip: str = "",
+        keep: str | None = None,
+        drop: str | None = None,
+        max_token_length: int = MAX_TOKEN_LENGTH,
+        too_long: TooLong = "truncate",
+        unit: int | None = None,
+        max_text_length: int = MAX_TEXT_LENGTH,
+        account: str | None = None,
+        where: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        null_users: NullUsers = "refuse",
+        connection: Any = None,
+    ) -> None:
+        column = text if text is not None else item
+        if column is None or (text is not None and item is not None):
+            raise UsageError(
+                "text, item: give exactly one of them, the name of the content column "
+                "(text= reads words, item= takes each row whole)"
+            )
+        if account is not None and not isinstance(account, str):
+            raise UsageError(
+                f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
+            )
+        kind, places, opened = _locate_source(source, connection)
+        reading: Reading = as_ or ("words" if text is not None else "whole")
+        content = Content(
+            column=column,
+            reading=reading,
+            lower=reading == "words" if lower is None else lower,
+            split=split,
+            strip=strip,
+            keep=keep,
+            drop=drop,
+            max_token_length=max_token_length,
+            too_long=too_long,
+            unit=unit,
+            max_text_length=max_text_length,
+            where=combined_condition(where, since, until),
+            null_users=null_users,
+        )
+        vars(self).update(
+            source=opened,
+            user=checked_user(user),
+            content=content,
+            account=account,
+            kind=kind,
+            where=places,
+            by=None,
+        )
+
+    def __repr__(self) -> str:
+        """Says where the data is and how it is read. It shows no row."""
+        where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
+        content = self.content
+        said: dict[str, Any] = {
+            "user": user_option(self.user),
+            "item" if content.reading == "whole" else "text": content.column,
+        }
+        if content.reading not in ("words", "whole"):
+            said["as_"] = content.reading
+        usual = Corpus(".", user="-", text=content.column, as_=content.reading).content.to_json()
+        said |= {
+            option: value
+            for option, value in content.to_json().items()
+            if option not in ("column", "reading") and value != usual.get(option)
+        }
+        if self.account is not None:
+            said["account"] = self.account
+        options = ", ".join(f"{option}={value!r}" for option, value in said.items())
+        return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are read, each by the option that names it."""
+        named = {
+            **dict(self.columns_of_user),
+            "text or item": self.content.column,
+            "by": self.by,
+            **{f"where ({column})": column for column in self.content.columns_of_where},
+        }
+        return {option: column for option, column in named.items() if column is not None}
+
+    @property
+    def columns_of_user(self) -> list[tuple[str, str]]:
+        """The columns of user ids, each as (how errors name the option, the column)."""
+        return [
+            ("user" if place == 1 else f"user, column {place}", column)
+            for place, column in enumerate(self.user, start=1)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "where": list(self.where),
+            "account": self.account,
+            "user": user_option(self.user),
+            "content": self.content.to_json(),
+            **({} if self.by is None else {"by": self.by}),
+        }
+
+
+#: Each option of `Corpus` by name: its type and default, as an `inspect.Parameter`.
+CORPUS_OPTIONS = signature(Corpus, eval_str=True).parameters
+
+
+def as_recorded(corpus: Corpus) -> dict[str, Any]:
+    """What a ledger records of a corpus: where it is and how it is read."""
+    said = corpus.to_json()
+    return {name: said[name] for name in ("kind", "where", "user", "content")}
+
+
+def corpus_from_json(recorded: dict[str, Any], account: str | None = None) -> Corpus:
+    """The corpus that `as_recorded` or `to_json` describes; for a table, without the table."""
+    corpus = object.__new__(Corpus)
+    vars(corpus).update(
+        source=None,
+        user=checked_user(recorded["user"]),
+        content=Content(**recorded["content"]),
+        account=account,
+        kind=recorded["kind"],
+        where=tuple(recorded["where"]),
+        by=recorded.get("by"),
+    )
+    return corpus
+
+
+def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
+    """The corpus with these fields changed. (`dataclasses.replace` would call its `__init__`.)"""
+    changed = copy(corpus)
+    vars(changed).update(changes)
+    return changed
+
+
+def narrowed(
+    corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
+) -> Corpus:
+    """The same corpus, of which a row counts only if it meets these conditions too."""
+    kept = joined_by_and(corpus.content.where, combined_condition(where, since, until))
+    return replace_corpus(corpus, content=replace(corpus.content, where=kept))
+
+
+def as_sequences(corpus: Corpus, unit: int) -> Corpus:
+    """The corpus as tries read it: a whole item is cut into tokens of `unit` characters. A corpus
+    that is read as words, characters or lists stays as it is."""
+    if corpus.content.reading == "whole":
+        if corpus.content.unit not in (None, unit):
+            raise UsageError(
+                f"unit: found {corpus.content.unit} in the corpus and {unit} in the verb; give it "
+                "to the verb only"
+            )
+        return replace_corpus(corpus, content=replace(corpus.content, unit=unit))
+    if unit != 1:
+        raise UsageError(
+            f"unit: cuts whole items into pieces of {unit} characters, but this corpus is read as "
+            f"{corpus.content.reading}, which are already sequences; leave unit out, or use item="
+        )
+    return corpus
+
+
+def _locate_source(
+    source: Any, connection: Any
+) -> tuple[Literal["path", "table", "frame"], tuple[str, ...], Any]:
+    """The kind of source, the location that the ledger records, and the object to open."""
+    if connection is not None:
+        if not isinstance(source, str):
+            raise UsageError(
+                "connection: applies only if the source is the name of a table or view, found a "
+                f"source of type {type(source).__name__}; leave connection out"
+            )
+        home = type(connection).__module__.split(".")[0].lstrip("_").removeprefix("py")
+        if home not in ("duckdb", "spark"):
+            raise UsageError(
+                f"connection: found a {type(connection).__name__}; give the DuckDB connection or "
+                "the Spark session in which the table is defined"
+            )
+        return "table", (f"{home}:{source}",), _table_of_connection(connection, source)
+    if isinstance(source, (str, Path)):
+        return "path", (absolute_place(source),), None
+    if isinstance(source, (list, tuple)):
+        if not source or not all(isinstance(path, (str, Path)) for path in source):
+            raise UsageError("source: found an empty or mixed list; give Parquet paths or globs")
+        return "path", tuple(absolute_place(path) for path in source), None
+    module = type(source).__module__.split(".")[0].lstrip("_")
+    label = f"{module}:{type(source).__name__}"
+    if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
+        return ("table" if module == "duckdb" else "frame"), (label,), source
+    advice = _ADVICE_OF_UNREAD_PACKAGE.get(
+        module,
+        "give a Parquet path, glob, list or folder, a DuckDB relation (or a table's name and "
+        "connection=), an Arrow table, a Polars, a pandas or a Spark frame",
+    )
+    raise UsageError(f"source: found a {type(source).__name__}; {advice}")
+
+
+def _table_of_connection(connection: Any, name: str) -> Any:
+    try:
+        table = connection.table(name)
+        table.columns  # noqa: B018 - Spark Connect looks for it only now
+        return table
+    except Exception as problem:
+        if type(problem).__module__.split(".")[0].lstrip("_") not in ("duckdb", "pyspark"):
+            raise
+        raise CorpusError(
+            f"source: the connection has no table or view {name!r} ({type(problem).__name__}); "
+            "give its name as in SQL, such as reviews or archive.reviews"
+        ) from None

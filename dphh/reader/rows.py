@@ -1,0 +1,222 @@
+"""The rows of a corpus and its whole users, as a private instance of DuckDB reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from dphh.errors import CorpusError, EngineError, EngineOutOfResources, UsageError
+from dphh.files.private_folder import PrivateFolder
+from dphh.reader.corpus import Corpus
+from dphh.reader.failures import replace_duckdb_errors
+from dphh.reader.stores import hide_progress_bar, reach_stores
+from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.reader.views import OpenedCorpus, open_corpus
+from dphh.sql import query
+from dphh.udfs.kernel.gathering import Gathering
+from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.spilled_texts import SpilledTexts
+from dphh.udfs.text.tokens import tokens_of
+from dphh.udfs.text.vocabulary import Vocabulary
+
+#: Shares of the memory limit: the most that texts use while users are gathered, what is reserved
+#: for arrays of the functions that a step calls, and the least that DuckDB gets.
+TEXTS_MEMORY_SHARE = 1 / 16
+CALLS_MEMORY_SHARE = 1 / 4
+LEAST_DUCKDB_SHARE = 1 / 4
+_PROCESS_MEMORY_FILE = Path("/proc/self/statm")
+DISK_ERROR_MESSAGE = (
+    "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
+    "raise the memory limit"
+)
+NO_MEMORY_MESSAGE = (
+    "this machine has no memory left in the step 'gather_texts': free some, or run on a machine "
+    "with more"
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of an engine: memory in DuckDB's notation ("4GB"), and threads."""
+
+    memory: str | None = None
+    threads: int | None = None
+
+
+def register_arrow(
+    con: duckdb.DuckDBPyConnection, name: str, body: Any, argument_types: Any, result_type: str
+) -> None:
+    """Register a function of Arrow arrays. Without `side_effects`, DuckDB would call it twice for a
+    filter on its result, and once for equal rows."""
+    con.create_function(
+        f"dphh_{name}",
+        body,
+        argument_types,
+        result_type,
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )
+
+
+class Rows:
+    """Views of a corpus's rows: rows_of_corpus (user_id, content, group_name) and tokens_of_rows
+    (user_id, tokens, group_name)."""
+
+    def __init__(self, corpus: Corpus, limits: Limits) -> None:
+        #: Whether the rows can be read only once, as a relation's stream can.
+        self._read_once = corpus.kind == "table"
+        self._is_loaded = False
+        #: Private rows that do not fit into memory go to this folder, which one login can read.
+        self._spill = PrivateFolder()
+        given = {"memory_limit": limits.memory, "threads": limits.threads}
+        config: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
+        config["temp_directory"] = self._spill.path
+        try:
+            self.con = duckdb.connect(":memory:", config=config)
+            self.memory = MemoryLimit(self.con, limits.memory is not None)
+            hide_progress_bar(self.con)
+            # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in these
+            # (128 texts of the greatest length) would end a run that has been paid for.
+            self.con.execute("SET arrow_large_buffer_size = true")
+            reach_stores(self.con, corpus)
+            self._opened = _open_hiding_errors(self.con, corpus)
+        except duckdb.Error as problem:
+            self._spill.close()
+            # DuckDB's message names the wrong setting. The type of the error is the same for all.
+            message = f"DuckDB could not be opened ({type(problem).__name__}: {problem})"
+            if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
+                message = f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
+            raise UsageError(message) from None
+        except BaseException:
+            self._spill.close()
+            raise
+
+    def close(self) -> None:
+        self.con.close()
+        self._spill.close()
+
+    def has_rows_without_user(self) -> bool:
+        with replace_duckdb_errors("find_rows_without_user"):
+            return self._opened.has_rows_without_user()
+
+    def open(self) -> None:
+        """Load the rows, once. Rows that can be read only once are copied to a temporary table."""
+        if self._is_loaded:
+            return
+        self._opened.load()
+        if self._read_once:
+            with replace_duckdb_errors("rows_of_corpus"):
+                self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
+                self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
+        self._is_loaded = True
+
+    def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
+        """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
+        into memory meanwhile are written to files."""
+        self.open()
+        spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
+        column, expression = self._opened.tokens
+        tokens = partial(tokens_of, column=column, expression=expression)
+        gathering = Gathering(reading.reader(words), spilled, tokens)
+        takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
+        register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
+        with _explain_what_ran_out(gathering):
+            try:
+                with replace_duckdb_errors("gather_texts"):
+                    self.memory.update_limit()
+                    self.con.execute(query("gather_texts"))
+                    gathering.finish_adding()
+            finally:
+                with suppress(duckdb.Error):  # the step's own error is the one to raise
+                    self.con.remove_function("dphh_gathered")
+        if gathering.holds_null_users:
+            raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
+        words.close()
+        return _gathered_rows(gathering)
+
+
+def _gathered_rows(gathering: Gathering) -> Iterator[pa.Table]:
+    with _explain_what_ran_out(gathering):
+        yield from gathering.rows()
+
+
+@contextmanager
+def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
+    """Replace the error by one that names the resource that ran out: DuckDB reports an error of the
+    disk as an error of the function that met it."""
+    try:
+        yield
+    except (EngineError, OSError):
+        if gathering.disk_error is None:
+            raise
+        why = gathering.disk_error.strerror
+        raise EngineOutOfResources(DISK_ERROR_MESSAGE.format(why=why)) from None
+    except MemoryError:  # its message from NumPy has the size of an array, which is private
+        raise EngineOutOfResources(NO_MEMORY_MESSAGE) from None
+
+
+def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
+    try:
+        return open_corpus(con, corpus)
+    except duckdb.Error as problem:  # its message may quote names of folders, which may be user ids
+        raise CorpusError(
+            f"corpus: DuckDB cannot take its columns or its folders ({type(problem).__name__}); "
+            "cast the columns to plain types, or rename the folders"
+        ) from None
+
+
+class MemoryLimit:
+    """The memory limit of a run, and how much of it DuckDB may use at present. A limit that the
+    caller gave (`is_from_caller`) applies to the whole process, so DuckDB gets what the rest of the
+    process leaves of it.
+
+    The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only
+    its own memory. So DuckDB's limit is set again before each step.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, is_from_caller: bool) -> None:
+        self._con = con
+        self.is_from_caller = is_from_caller
+        written = "parse_formatted_bytes(current_setting('memory_limit'))"
+        ((self.limit,),) = con.execute(f"SELECT {written}").fetchall()
+        self._duckdb_limit: int = self.limit
+
+    def update_limit(self) -> None:
+        if not self.is_from_caller:
+            return
+        outside = self._memory_outside_duckdb()
+        if outside is None:
+            return
+        left = self.limit - int(self.limit * CALLS_MEMORY_SHARE) - outside
+        duckdb_limit = max(left, int(self.limit * LEAST_DUCKDB_SHARE))
+        try:
+            self._set_duckdb_limit(duckdb_limit)
+        except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once to obey it
+            self._set_duckdb_limit(self._duckdb_limit)
+        else:
+            self._duckdb_limit = duckdb_limit
+
+    def _set_duckdb_limit(self, limit_in_bytes: int) -> None:
+        self._con.execute(f"SET memory_limit = '{limit_in_bytes} bytes'")
+
+    def _memory_outside_duckdb(self) -> int | None:
+        """The process's memory that DuckDB does not count; None on systems other than Linux."""
+        if not _PROCESS_MEMORY_FILE.exists():
+            return None
+        import resource
+
+        resident = int(_PROCESS_MEMORY_FILE.read_text().split()[1]) * resource.getpagesize()
+        ((counted,),) = self._con.execute(
+            "SELECT CAST(sum(memory_usage_bytes) AS BIGINT) FROM duckdb_memory()"
+        ).fetchall()
+        return max(resident - int(counted), 0)

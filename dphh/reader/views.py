@@ -1,0 +1,243 @@
+"""Opens a corpus in DuckDB: views of its rows (user_id, content, group_name), tokens and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import duckdb
+
+from dphh.errors import CorpusError
+from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
+from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
+from dphh.reader.corpus import Corpus
+from dphh.reader.files import refuse_missing_columns, unreadable_parquet_error
+from dphh.reader.paths import parquet_pattern
+from dphh.reader.quoted import identifier, literal
+from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
+from dphh.reader.user import USER_TYPE_MESSAGE
+from dphh.sql import query
+
+SOURCE_TABLE_NAME = "corpus_rows"
+#: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
+#: whose tokens take many times as much memory as their texts.
+LONG_TEXT_BYTES = 1 << 13
+#: Makes the rows of a corpus available to the engine; called when the run has begun.
+Loader = Callable[[], None]
+#: Matches the end of the name of a DuckDB list type, of variable or fixed length.
+LIST_TYPE_END = re.compile(r"\[\d*\]$")
+#: Matches the types that a column of groups may have: a value has the same text on every engine.
+GROUP_TYPE_PATTERN = re.compile(
+    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
+)
+#: Matches the types that a user column may have: cast to text, equal values have equal texts.
+_USER_ID_TYPE_PATTERN = re.compile(rf"{GROUP_TYPE_PATTERN.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
+
+
+class OpenedCorpus(NamedTuple):
+    load: Loader
+    has_rows_without_user: Callable[[], bool]
+    #: The name of the content column, and DuckDB's expression that makes tokens of it.
+    tokens: tuple[str, str]
+
+
+def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
+    """Check the names and types of the columns, then define the views. Reads no row."""
+    if corpus.kind == "path":
+        relation, load = _path_relation(con, corpus), lambda: None
+    else:
+        relation, load = SOURCE_TABLE_NAME, _register_table(con, corpus)
+    types = _types_of(con, relation)
+    refuse_missing_columns(corpus, types)
+    statements = view_statements(corpus, types, relation)
+    con.execute(query("text"))
+    check_patterns(con, corpus.content.patterns)
+    if corpus.content.where is not None:
+        check_condition_types(corpus.content.where, types)
+    for statement in statements:
+        con.execute(statement)
+    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
+
+    def any_row_without_user() -> bool:
+        if corpus.kind != "path":
+            return has_rows_without_user(corpus)
+        return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
+
+    name = corpus.content.column
+    expression = tokens_sql(corpus.content, types[name])
+    return OpenedCorpus(load, any_row_without_user, (name, expression))
+
+
+def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
+    """The SQL that makes the views of rows and tokens from a relation with these column types."""
+    kind = types[corpus.content.column]
+    content = _content_sql(corpus.content, kind)
+    is_text = kind != "BLOB" and not LIST_TYPE_END.search(kind)
+    is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
+    return (
+        f"CREATE TEMP MACRO tokens_of({identifier(corpus.content.column)}) AS "
+        f"{tokens_sql(corpus.content, kind)}",
+        f"CREATE TEMP VIEW rows_of_corpus AS "
+        f"SELECT {user_sql(corpus, types)} AS user_id, "
+        f"{content} AS content, "
+        f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
+        f"WHERE {row_condition_sql(corpus)}",
+        "CREATE TEMP VIEW tokens_of_rows AS "
+        "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
+        "CREATE TEMP VIEW texts_of_corpus AS "
+        f"SELECT user_id, tokens_of(CASE WHEN NOT {is_long} THEN content END) AS tokens, "
+        f"group_name, CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text "
+        "FROM rows_of_corpus",
+    )
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
+    """SQL for the id of the row's user as text, which is all that later steps see. Several columns
+    make one text that determines the value of each; NULL if one of them is NULL."""
+    for option, column in corpus.columns_of_user:
+        if not _USER_ID_TYPE_PATTERN.fullmatch(types[column]):
+            raise CorpusError(
+                USER_TYPE_MESSAGE.format(option=option, column=column, kind=types[column])
+            )
+    if len(corpus.user) == 1:
+        return f"CAST({identifier(corpus.user[0])} AS VARCHAR)"
+    return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
+
+
+def row_condition_sql(corpus: Corpus) -> str:
+    """SQL that is true for rows that count: they have content, they meet the corpus's condition
+    and, if rows without a user are to be dropped, they have a user."""
+    needed = [corpus.content.column]
+    if corpus.content.null_users == "drop":
+        needed += corpus.user
+    holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
+    if corpus.content.where is not None:
+        holds += f" AND {checked_condition(corpus.content.where).sql}"
+    return holds
+
+
+def _content_sql(content: Content, column_type: str) -> str:
+    """SQL for the content column as text, cut to its limits.
+
+    Equal values may have different spellings: 0.0 and -0.0, 30 days and 1 month. If rows were
+    grouped by value, one user's spelling would replace the others'; so content is cast to text
+    before it is grouped. Bytes have one spelling, and are cut after they are decoded.
+    """
+    column, longest = identifier(content.column), content.max_text_length
+    if column_type == "BLOB":
+        return column
+    if not LIST_TYPE_END.search(column_type):
+        return f"first_characters(CAST({column} AS VARCHAR), {longest})"
+    kind = "BLOB[]" if column_type.startswith("BLOB[") else "VARCHAR[]"
+    if not column_type.endswith("[]"):  # a list type of fixed length
+        return f"CAST({column} AS {kind})[1:{longest}]"
+    return f"CAST(first_tokens({column}, {longest}) AS {kind})"
+
+
+def group_sql(by: str | None, types: Mapping[str, str]) -> str:
+    """SQL for the group of a row: the column `by` as text."""
+    if by is None:
+        return "CAST(NULL AS VARCHAR)"
+    if not GROUP_TYPE_PATTERN.fullmatch(types[by]):
+        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=types[by]))
+    return f"CAST({identifier(by)} AS VARCHAR)"
+
+
+def tokens_sql(content: Content, column_type: str) -> str:
+    """The SQL expression, with the macros of `sql/rows/text.sql`, that makes tokens of a row's
+    content (bytes or text)."""
+    column = identifier(content.column)
+    if content.reading == "list":
+        if not LIST_TYPE_END.search(column_type):
+            raise CorpusError(
+                f"as: 'list' needs a list column, but {content.column!r} is {column_type}; "
+                "give words, characters or whole"
+            )
+        decoded = LIST_TYPE_END.sub("", column_type) == "BLOB"
+        tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
+        if content.lower:
+            tokens = f"list_transform({tokens}, lambda token: lower(token))"
+        return _cleaned_tokens_sql(tokens, content)
+    text = _text_to_split_sql(content, column_type)
+    if content.lower:
+        text = f"lower({text})"
+    if content.reading == "whole":
+        tokens = f"[{text}]"
+    elif content.reading == "characters":
+        tokens = f"code_points({text})"
+    elif content.split == "white space":
+        tokens = f"white_space_words({text})"
+    elif content.split == "unicode":
+        tokens = f"unicode_words({text})"
+    else:
+        tokens = f"pattern_words({text}, {literal(content.split)})"
+    return _cleaned_tokens_sql(tokens, content, text)
+
+
+def _text_to_split_sql(content: Content, column_type: str) -> str:
+    """SQL for the text of which tokens are made. A column that has no texts is refused."""
+    column = identifier(content.column)
+    if column_type == "VARCHAR":
+        return column
+    if column_type == "BLOB":
+        return f"first_characters(try(decode({column})), {content.max_text_length})"
+    is_list = LIST_TYPE_END.search(column_type)
+    if content.reading == "whole" and not is_list:
+        return f"CAST({column} AS VARCHAR)"
+    wanted = "say as_='list'" if is_list else "name a text column, or say as_='whole'"
+    raise CorpusError(
+        f"text or item: as_={content.reading!r} needs text, "
+        f"but {content.column!r} is {column_type}; "
+        f"{wanted}"
+    )
+
+
+def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = None) -> str:
+    if content.strip:
+        tokens = f"stripped({tokens}, {literal(content.strip)})"
+    if content.keep is not None:
+        tokens = f"keeping({tokens}, {literal(content.keep)})"
+    if content.drop is not None:
+        tokens = f"dropping({tokens}, {literal(content.drop)})"
+    limiting = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
+    limited = f"{limiting[content.too_long]}({tokens}, {content.max_token_length})"
+    # No token is longer than its text, so short texts skip the check of each token.
+    if split_text is not None:
+        is_short = f"strlen({split_text}) <= {content.max_token_length}"
+        limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
+    if content.unit is None:
+        return limited
+    return f"cut_code_points({limited}, {content.unit})"
+
+
+def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
+    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
+    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning ="
+    try:
+        # A column in the files takes precedence over one in the names of partition folders.
+        relation = f"{files} false)"
+        if not _types_of(con, relation).keys() >= {*corpus.columns.values()}:
+            # Folder names are read as text: the name that is one user's id must not decide the type
+            # of all user ids.
+            relation = f"{files} true, hive_types_autocast = false)"
+    except duckdb.Error as problem:
+        raise unreadable_parquet_error(corpus, problem) from None
+    return relation
+
+
+def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
+    """Register an empty table with the columns of another library's table. The returned function
+    replaces it by the rows, as Arrow, when the run begins."""
+    con.register(SOURCE_TABLE_NAME, schema_of_table(corpus).empty_table())
+
+    def load_rows() -> None:
+        con.unregister(SOURCE_TABLE_NAME)
+        con.register(SOURCE_TABLE_NAME, rows_of_table(corpus))
+
+    return load_rows
+
+
+def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """The types of a relation's columns, by name."""
+    return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}

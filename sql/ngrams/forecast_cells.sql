@@ -1,0 +1,20 @@
+-- What round 1 shows (step 2 of docs/ngrams.md): how many valid grams stand in each cell, a class
+-- and a bin. Held and absent grams are added up, so that neither number is shown. Words outside a
+-- list, whose cells are below 0, are left out: only held ones are there, so their number must not
+-- be shown.
+-- In: round_1, absent.
+WITH
+
+held_and_absent AS (
+    SELECT cell, count(*) AS grams
+    FROM round_1
+    WHERE cell >= 0
+    GROUP BY cell
+    UNION ALL
+    SELECT cell, grams
+    FROM absent
+)
+
+SELECT cell, CAST(sum(grams) AS BIGINT) AS grams
+FROM held_and_absent
+GROUP BY cell;
