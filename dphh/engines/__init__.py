@@ -1,4 +1,9 @@
-"""Engines run levels. Each engine is a package with a host of its own (`Host` in `host.py`)."""
+"""Engines run levels: each is a package with a host of its own.
+
+Here belongs what runs a named step and keeps its tables; `host.py` is all that mechanisms ask, and
+rows come from `reader/`. May import: reader, udfs, sql; no price, no ledger. Begin at `host.py`,
+then `duckdb/host.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""Files and folders: which ones a path means, atomic writes, and temporary private folders."""
+"""Private folders, files that are written whole or not at all, and how a process is stopped.
+
+Here belongs nothing that knows a corpus; which files a corpus names is in `reader/`.
+May import: errors. Begin at `private_folder.py`.
+"""

@@ -1,2 +1,6 @@
-"""Ways to look at a plan and at a release: a summary, a page, a chart, lists, and why a phrase is
-missing. All of it reads plans, releases and the ledger only, so it costs nothing."""
+"""Plans and releases for people: terminal, page, card, chart, phrases, and why one is missing.
+
+Here belongs what shows; every surface takes one table (`bar_tables.tables_of`) and the same
+sentences (`sentences.py`). May import: mechanisms' levels and prices, never an engine. Begin at
+`bar_tables.py`.
+"""

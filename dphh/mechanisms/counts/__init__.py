@@ -1,1 +1,1 @@
-"""How many users hold each of given items, with intervals."""
+"""`counts`: how many users hold each of given items; and the counts of what another verb found."""
