@@ -1,13 +1,25 @@
-"""What a plan fixes for one level, before any row is read: noise, bounds, thresholds."""
+"""What a plan fixes for one level, before any row is read: noise, bounds, thresholds; and for
+counting users, of given public keys or of what all other levels found."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import Any, ClassVar
+
+from dphh.privacy.counts import (
+    IntervalMargins,
+    checked_confidence,
+    counts_grid_bits,
+    interval_margins,
+    sigma_on_grid,
+)
+from dphh.udfs.rules.counts import Weighing
+from dphh.wording.lines import number
 
 
 class Level:
-    """One level of a plan: a frozen dataclass in a file of this folder, with a `kind` of its own.
+    """One level of a plan: a frozen dataclass in its mechanism's `levels.py`, with its own `kind`.
 
     As JSON it is its kind, its fields, and the derived properties named in `shown`.
     """
@@ -40,3 +52,128 @@ class LevelOnGrid(Level):
 
     def _grid_to_users(self, grid: int) -> float:
         return grid / 2.0**self.grid_bits
+
+
+@dataclass(frozen=True)
+class CountsLevel(LevelOnGrid):
+    """What a plan fixes for counting the users of each listed key: its noise; no threshold."""
+
+    kind: ClassVar[str] = "counts"
+    shown = ("sigma", "half_width")
+
+    level: int
+    #: n, the number of counts: items times groups.
+    keys: int
+    #: K: a user who holds more keys adds less than one user to each.
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: Sigma divided by a user's L2 norm sqrt(K), as priced. The drawn noise has at least this.
+    relative_sigma: float
+    confidence: float
+    simultaneous: bool
+    #: The noised sums of what bounding removed from users, one for each octave of the number of
+    #: keys that a user holds: K < keys <= 2 K, 2 K < keys <= 4 K, and so on. None in a plan.
+    lost_grid: tuple[int, ...] | None = None
+    #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
+    beginnings: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        relative_sigma: float,
+        keys: int,
+        max_items: int,
+        confidence: float,
+        simultaneous: bool,
+        beginnings: bool = False,
+    ) -> CountsLevel:
+        """The level whose noise is `relative_sigma` times a user's L2 norm."""
+        most = min(max_items, keys)
+        bits = counts_grid_bits(relative_sigma * sqrt(most), keys, most)
+        return cls(
+            level=1,
+            keys=keys,
+            max_items=most,
+            grid_bits=bits,
+            sigma_grid=sigma_on_grid(relative_sigma, most, bits),
+            relative_sigma=relative_sigma,
+            confidence=checked_confidence(confidence),
+            simultaneous=simultaneous,
+            beginnings=beginnings,
+        )
+
+    @property
+    def weighing(self) -> Weighing:
+        return Weighing(self.keys, self.max_items, self.grid_bits)
+
+    @property
+    def margins(self) -> IntervalMargins:
+        """How far an interval extends below and above a noised count."""
+        keys_at_once = self.keys if self.simultaneous else 1
+        return interval_margins(
+            self.sigma_grid, self.confidence, self.weighing.octave_count, keys_at_once
+        )
+
+    @property
+    def half_width(self) -> float:
+        """Half an interval's width in users, not including what bounding may have removed."""
+        return self._grid_to_users(max(self.margins.below, self.margins.above))
+
+    def in_words(self) -> tuple[str, ...]:
+        whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
+        shares = ", ".join(
+            f"{self.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
+        )
+        together = "all intervals hold at once" if self.simultaneous else "each interval holds"
+        bounded = self.max_items < self.keys
+        return (
+            whole + (", and for less of each beyond that" if bounded else ""),
+            f"noise: {number(self.sigma)} users (one standard deviation)",
+            f"{together} with probability {self.confidence:g}, {number(self.half_width)} users to "
+            f"either side: {shares}"
+            + ("; high also covers what bounding takes" if bounded else ""),
+        )
+
+
+@dataclass(frozen=True)
+class FoundCounts:
+    """What a plan fixes for counting what a run finds: a `CountsLevel` for any number of keys."""
+
+    #: Sigma divided by a user's L2 norm, as priced.
+    relative_sigma: float
+    #: K: a user who holds more found keys adds less than one user to each.
+    max_items: int
+    confidence: float = 0.95
+    #: For tries: count users with a sequence that begins with the key, or is the key.
+    beginnings: bool = False
+    #: The column of groups, and its declared values; all other values form one more group.
+    by: str | None = None
+    groups: tuple[str, ...] = ()
+    #: An item that was found is released for a group, or for all users if there are no groups, only
+    #: if the low end of its interval there is at least this number of users.
+    min_users: int = 0
+
+    @property
+    def chance_below_min_users(self) -> float:
+        """A bound on the probability that an item of fewer than `min_users` users is released."""
+        return (1 - self.confidence) / 2
+
+    def level(self, keys: int) -> CountsLevel:
+        return CountsLevel.of(
+            self.relative_sigma, keys, self.max_items, self.confidence, False, self.beginnings
+        )
+
+    @property
+    def noisiest_level(self) -> CountsLevel:
+        """The level with the most noise of all numbers of keys: that with 2 K keys."""
+        return self.level(2 * self.max_items)
+
+    def to_json(self) -> dict[str, Any]:
+        said = {**asdict(self), "groups": list(self.groups)}
+        if self.by is None:  # as in plans made before groups existed
+            del said["by"], said["groups"]
+        if not self.min_users:
+            del said["min_users"]
+        level = self.noisiest_level
+        return {**said, "sigma": level.sigma, "half_width": level.half_width}

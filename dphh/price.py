@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from dphh.counting import FoundCounts
-from dphh.level import Level
+from dphh.level import FoundCounts, Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
-from dphh.privacy.weak import warnings
 from dphh.reader.user import PROMISE_CONDITION
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
+
+
+#: An epsilon above this, and a delta above these, protect little.
+LARGE_EPSILON = 10.0
+LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Privacy:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences that say where epsilon or delta is weak, if it is."""
-        return warnings(self.published_epsilon, self.delta)
+        return warnings_of(self.published_epsilon, self.delta)
 
     def to_json(self) -> dict[str, Any]:
         """Its fields, without those that are None; and warnings, if there are any."""
@@ -77,6 +80,29 @@ class Privacy:
                 "caveats": tuple(found["caveats"]),
             }
         )
+
+
+def warnings_of(epsilon: float, delta: float) -> tuple[str, ...]:
+    """A warning if epsilon is above LARGE_EPSILON, and one if delta is above LARGE_DELTA."""
+    said = []
+    if epsilon > LARGE_EPSILON:
+        said.append(
+            f"epsilon {epsilon:g} protects almost nothing: an outcome may be e^{epsilon:g} times "
+            f"as likely with a user's data as without; give at most {LARGE_EPSILON:g}, better 1 to "
+            "4"
+        )
+    if delta >= HUGE_DELTA:
+        said.append(
+            f"delta {delta:g} protects almost nothing: with that probability a user's own data may "
+            f"be released as they are, for about {delta * 1000:,.0f} of every 1,000 users"
+        )
+    elif delta > LARGE_DELTA:
+        said.append(
+            f"delta {delta:g} is large: with that probability a user's own data may be released as "
+            f"they are, for about {delta * 100_000:,.0f} of every 100,000 users; give a delta well "
+            "below one over the number of users"
+        )
+    return tuple(said)
 
 
 def privacy_of_corpus(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:

@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from dphh.engines.duckdb.functions import register
+from dphh.engines.duckdb.host import register
 from dphh.udfs.functions import functions
 from dphh.udfs.noise.randomness import Randomness, RandomWords
 from dphh.udfs.text.vocabulary import Vocabulary

@@ -10,8 +10,8 @@ import pyarrow as pa
 from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
 #: A step's name with its parameters; or a text of SQL or comments, with no parameters.

@@ -9,7 +9,7 @@ from typing import Any
 
 from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
-from dphh.privacy.weak import warnings
+from dphh.price import warnings_of
 from dphh.reader.corpus import Corpus, as_recorded
 from dphh.reader.user import unit_in_words
 from dphh.wording.lines import visible_text, with_noun, wrapped
@@ -107,7 +107,7 @@ def account_lines(account: Account) -> list[str]:
     rule = "epsilons add up, and deltas do"
     if account.cap.kept == "divergence":
         rule = "noise and thresholds have a part each, the fuller one is shown"
-    weak = warnings(account.cap.epsilon, account.cap.delta)
+    weak = warnings_of(account.cap.epsilon, account.cap.delta)
     return [guarantee_and_usage(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
 
 

@@ -13,10 +13,9 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.absent import absent_by_cell, absent_nonpositive, draw_spurious_of_class
-from dphh.udfs.noise.bins import Bins
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
-from dphh.udfs.noise.table import TABLE_ONE
+from dphh.udfs.noise.table import TABLE_ONE, Bins
 from tests.engines.recorded_runs import recorded
 
 RUNS, SIGMA_GRID = 250, 2**15

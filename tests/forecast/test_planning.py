@@ -18,7 +18,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
-from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
 
 

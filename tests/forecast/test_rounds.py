@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
 from dphh.privacy.draws import LARGEST_TABLE_DISTANCE, forecast_draws_delta
 from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.noise.bins import Bins
+from dphh.udfs.noise.table import Bins
 from dphh.udfs.rules.forecast import (
     LIST_SIZE_BIN_STARTS,
     Round1Weights,

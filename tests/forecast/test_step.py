@@ -21,7 +21,7 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.noise.bins import Bins
+from dphh.udfs.noise.table import Bins
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dphh.columns import OTHER_GROUP
-from dphh.counting import CountsLevel
+from dphh.level import CountsLevel
 from dphh.privacy.counts import count_intervals
 from dphh.release import Release
 from dphh.report.bar_tables import tables_of

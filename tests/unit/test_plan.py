@@ -14,8 +14,8 @@ import dphh
 from dphh import Corpus, UsageError, items, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.rounds import price_rounds
+from dphh.price import warnings_of
 from dphh.privacy.accounting import compose
-from dphh.privacy.weak import warnings
 
 #: facts.md: (epsilon, delta) -> sigma, and the thresholds at D0.
 GOLDEN = [
@@ -203,6 +203,6 @@ def test_the_command_line_makes_the_same_plan(dphh, written, name):
     ],
 )
 def test_each_of_the_two_that_is_large_is_said(epsilon, delta, said):
-    found = warnings(epsilon, delta)
+    found = warnings_of(epsilon, delta)
     assert len(found) == len(said)
     assert all(words in warning for words, warning in zip(said, found, strict=True))

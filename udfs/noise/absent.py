@@ -40,10 +40,9 @@ from dphh.udfs.noise.binomials import (
     draw_binomial_of_any_size,
     draw_multinomial,
 )
-from dphh.udfs.noise.bins import Bins
 from dphh.udfs.noise.randomness import Randomness, uniform_below
 from dphh.udfs.noise.sampler import draw_noise_at_least
-from dphh.udfs.noise.table import TABLE_ONE, rounded_gaussian
+from dphh.udfs.noise.table import TABLE_ONE, Bins, rounded_gaussian
 
 
 class ValidGrams(Protocol):

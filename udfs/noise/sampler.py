@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.udfs.arrays import Integers
-from dphh.udfs.noise.bins import Bins
 from dphh.udfs.noise.randomness import Randomness, RandomWords, check_keys, to_int, uniform_int
-from dphh.udfs.noise.table import TABLE_BITS, RoundedGaussian, rounded_gaussian
+from dphh.udfs.noise.table import TABLE_BITS, Bins, RoundedGaussian, rounded_gaussian
 
 _DRAWS_AT_ONCE = 1 << 16  # so few that intermediate arrays stay in the processor's cache
 _DRAWS_BEFORE_GUIDE = 1 << 17  # after so many draws of one sigma, building a guide pays off

@@ -61,13 +61,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, count, islice, takewhile, zip_longest
-from math import factorial, floor, isqrt, ldexp
+from itertools import accumulate, count, islice, pairwise, takewhile, zip_longest
+from math import ceil, factorial, floor, inf, isqrt, ldexp
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import DphhError, UsageError
+from dphh.udfs.arrays import Floats, Integers
 
 TABLE_BITS = 256  # the table's probabilities are in units of 2^-TABLE_BITS
 TABLE_ONE = 1 << TABLE_BITS  # the probability 1 in the table's units
@@ -83,6 +84,8 @@ _TAIL_SLACK = 2  # a tail is at least its entry and less than its entry + _TAIL_
 _ENTRIES_AT_ONCE = 1 << 14  # the first 64 bits of so many entries fit the processor's cache
 _LEADING_TERMS = 14  # the first 64 bits of an entry need so many terms of the series
 _LEADING_GUARD_BITS = 4  # the terms for the first 64 bits have so many bits more
+#: The lower end of each bin of round 1's noised weights, in sigmas of that round.
+BIN_STARTS_IN_SIGMAS = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,3 +349,34 @@ def _alternating_sum(term: Callable[[int], Fraction]) -> int:
         if term(i + 2) < Fraction(1, 1 << (_WORKING_BITS + 32)):
             break
     return int(total * (1 << _WORKING_BITS))
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of round 1's noised weights, and the probability that noise alone falls into each."""
+
+    sigma_grid: int
+
+    @property
+    def noise(self) -> RoundedGaussian:
+        return rounded_gaussian(self.sigma_grid)
+
+    @cached_property
+    def starts(self) -> Integers:
+        """The least integer of each bin; for the first bin, the end of the noise's table."""
+        inner = [ceil(start * self.sigma_grid) for start in BIN_STARTS_IN_SIGMAS[1:]]
+        return np.array([-self.noise.reach, *inner], dtype=np.int64)
+
+    @cached_property
+    def noise_probability_units(self) -> tuple[int, ...]:
+        """The probability that noise alone falls into each bin, in units of 2^-256: exactly as the
+        table has it."""
+        from_start_on = [self.noise.survival(int(start)) for start in self.starts] + [0]
+        return tuple(this - following for this, following in pairwise(from_start_on))
+
+    @cached_property
+    def noise_probabilities(self) -> Floats:
+        return np.array([units / TABLE_ONE for units in self.noise_probability_units])
+
+    def bin_of(self, noised: Integers) -> Integers:
+        return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)

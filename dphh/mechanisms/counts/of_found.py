@@ -21,8 +21,8 @@ from math import sqrt
 from typing import ClassVar
 
 from dphh.columns import checked_groups
-from dphh.counting import FoundCounts
 from dphh.errors import UsageError
+from dphh.level import FoundCounts
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_grid_bits

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
-from dphh.counting import CountsLevel, FoundCounts
 from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.level import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.steps import Tables, step
 from dphh.engines.polars.steps.histograms import USERS_COLUMNS, histogram
-from dphh.udfs.noise.bins import Bins
+from dphh.udfs.noise.table import Bins
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost

@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.levels import ListedWordsLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.prior import Prior
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
 #: The weight in round 2 of unlisted words, where `PLAIN_WEIGHT` is a weight of 1.

@@ -12,7 +12,7 @@ import numpy as np
 
 from dphh.privacy.special import ndtr
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.noise.bins import BIN_STARTS_IN_SIGMAS
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_NORM_DIVISOR
 
 #: In round 1, the L2 norm that a user spends on grams, of 1 in all: a gram of mass m has the mean

@@ -36,7 +36,7 @@ from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.released_rows import integer_columns
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.noise.bins import Bins
+from dphh.udfs.noise.table import Bins
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
 
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
