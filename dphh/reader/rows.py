@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -22,11 +22,14 @@ from dphh.reader.stores import hide_progress_bar, reach_stores
 from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.reader.views import OpenedCorpus, open_corpus
 from dphh.sql import query
-from dphh.udfs.kernel.gathering import Gathering
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 from dphh.udfs.text.tokens import tokens_of
-from dphh.udfs.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # both import Polars
+    from dphh.udfs.kernel.gathering import Gathering
+    from dphh.udfs.text.vocabulary import Vocabulary
+
 
 #: Shares of the memory limit: the most that texts use while users are gathered, what is reserved
 #: for arrays of the functions that a step calls, and the least that DuckDB gets.
@@ -123,6 +126,8 @@ class Rows:
     def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
         into memory meanwhile are written to files."""
+        from dphh.udfs.kernel.gathering import Gathering
+
         self.open()
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens
