@@ -150,10 +150,10 @@ class Release:
     @checked_call
     def why(self, phrase: str | Sequence[str]) -> Why:
         """Explain why a phrase is not in the release, from the release alone. Costs nothing."""
-        from dphh.engines import tokens_of
+        from dphh.reader.views import tokens_of_texts
         from dphh.report.why import why
 
-        return why(self, phrase, tokens_of)
+        return why(self, phrase, tokens_of_texts)
 
     @checked_call
     def plot(self, top: int = 25) -> Any:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dphh.engines.host import Draw, Host, Lookup
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
@@ -56,7 +56,7 @@ class RecordingHost(Host):
 
     def close(self) -> None: ...
 
-    def gather(self, table: str, reading: Reading) -> None:
+    def gather(self, table: str, numbering: Numbering) -> None:
         self._record("gather_texts")
 
     def run(self, step: str, **parameters: Any) -> None:

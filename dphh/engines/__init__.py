@@ -7,19 +7,13 @@ then `duckdb/host.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pyarrow as pa
-
 from dphh.engines.host import Host
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus
 from dphh.reader.formats import opened_unless_parquet
 from dphh.reader.rows import Limits
 from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.noise.randomness import Randomness, SystemRandomness
-from dphh.udfs.text.tokens import tokens_of as tokens_by_duckdb
 
 ENGINES = ("duckdb", "polars", "spark")
 
@@ -73,12 +67,3 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
     """
     if corpus.content.null_users == "refuse" and host.has_rows_without_user():
         raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")
-
-
-def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
-    """The tokens of each text, as every engine makes them of a row's content."""
-    from dphh.reader.views import tokens_sql
-
-    expression = tokens_sql(content, "VARCHAR")
-    found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()
-    return [tuple(token for token in tokens if token) for tokens in found]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.noise.randomness import Randomness
 
 #: A function that draws a level and returns what is released of it, as an Arrow table.
@@ -52,9 +52,9 @@ class Host(ABC):
         """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name)."""
 
     @abstractmethod
-    def gather(self, table: str, reading: Reading) -> None:
+    def gather(self, table: str, numbering: Numbering) -> None:
         """Make a table of whole users: (user_hashes, lengths, ids, words), each row with lists of
-        many users, and no user in two rows. `ids` are what `reading` makes of each position of
+        many users, and no user in two rows. `ids` are what `numbering` makes of each position of
         a user's texts."""
 
     @abstractmethod

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from dphh.columns import interleaved_by_level
-from dphh.engines import tokens_of
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.prior import Prior, check_same_tokens
 from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus
+from dphh.reader.views import tokens_of_texts
 from dphh.release import MANIFEST, Release, stored_release
 
 
@@ -105,7 +105,7 @@ def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None)
         raise _no_corpus_error(option)
     if content.reading == "list":
         return [(item,) if isinstance(item, str) else item for item in items]
-    tokens = iter(tokens_of(texts, content))
+    tokens = iter(tokens_of_texts(texts, content))
     return [next(tokens) if isinstance(item, str) else item for item in items]
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines import tokens_of
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError
 from dphh.files.whole_files import write_whole
@@ -30,6 +29,7 @@ from dphh.reader.formats import opened_unless_parquet
 from dphh.reader.paths import dphh_folder
 from dphh.reader.rows import Limits
 from dphh.reader.tables import rows_of_table
+from dphh.reader.views import tokens_of_texts
 from dphh.udfs.noise.randomness import SystemRandomness
 
 #: Of a text with at least this many words, words are listed that occur at least three times, and
@@ -133,7 +133,9 @@ def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
         ) from None
     rows = rows.filter(pl.col(COUNT) > 0)
     are_lists = rows.schema[ITEM] == pl.List
-    lists = rows[ITEM] if are_lists else tokens_of(rows[ITEM].cast(pl.String).to_list(), content)
+    lists = (
+        rows[ITEM] if are_lists else tokens_of_texts(rows[ITEM].cast(pl.String).to_list(), content)
+    )
     items: dict[tuple[str, ...], float] = defaultdict(float)
     for tokens, count in zip(lists, rows[COUNT], strict=True):
         # No count may be so large that the sum of all counts comes near 2^64.

@@ -10,7 +10,7 @@ from dphh.reader.conditions import checked_condition
 from dphh.wording.options import check_choice, check_whole
 
 #: What the tokens of a content are: the option `as_`.
-Reading = Literal["words", "characters", "whole", "list"]
+ReadAs = Literal["words", "characters", "whole", "list"]
 #: What is done with tokens that are too long.
 TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
@@ -59,7 +59,7 @@ class Content:
     """
 
     column: str
-    reading: Reading
+    reading: ReadAs
     lower: bool
     split: str
     strip: str
@@ -87,7 +87,7 @@ class Content:
         ):
             if not isinstance(value, kind):
                 raise UsageError(f"{option}: found {value!r}; give {what}")
-        check_choice("as_", self.reading, get_args(Reading))
+        check_choice("as_", self.reading, get_args(ReadAs))
         check_choice("too_long", self.too_long, get_args(TooLong))
         check_choice("null_users", self.null_users, get_args(NullUsers))
         check_whole("max_text_length", self.max_text_length, most=_LARGEST_LIMIT)

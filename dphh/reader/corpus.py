@@ -16,7 +16,7 @@ from dphh.reader.content import (
     MAX_TOKEN_LENGTH,
     Content,
     NullUsers,
-    Reading,
+    ReadAs,
     TooLong,
 )
 from dphh.reader.paths import absolute_place
@@ -94,7 +94,7 @@ class Corpus:
         user: str | Sequence[str],
         text: str | None = None,
         item: str | None = None,
-        as_: Reading | None = None,
+        as_: ReadAs | None = None,
         lower: bool | None = None,
         split: str = "unicode",
         strip: str = "",
@@ -122,7 +122,7 @@ class Corpus:
                 f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
             )
         kind, places, opened = _locate_source(source, connection)
-        reading: Reading = as_ or ("words" if text is not None else "whole")
+        reading: ReadAs = as_ or ("words" if text is not None else "whole")
         content = Content(
             column=column,
             reading=reading,

@@ -22,9 +22,9 @@ from dphh.reader.stores import hide_progress_bar, reach_stores
 from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.reader.views import OpenedCorpus, open_corpus
 from dphh.sql import query
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
-from dphh.udfs.text.tokens import tokens_of
+from dphh.udfs.text.tokens import tokens_by_duckdb
 
 if TYPE_CHECKING:  # both import Polars
     from dphh.udfs.kernel.gathering import Gathering
@@ -123,7 +123,7 @@ class Rows:
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_loaded = True
 
-    def whole_users(self, reading: Reading, words: Vocabulary) -> Iterator[pa.Table]:
+    def whole_users(self, numbering: Numbering, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
         into memory meanwhile are written to files."""
         from dphh.udfs.kernel.gathering import Gathering
@@ -131,8 +131,8 @@ class Rows:
         self.open()
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens
-        tokens = partial(tokens_of, column=column, expression=expression)
-        gathering = Gathering(reading.reader(words), spilled, tokens)
+        tokens = partial(tokens_by_duckdb, column=column, expression=expression)
+        gathering = Gathering(numbering.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explain_what_ran_out(gathering):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
+import pyarrow as pa
 
 from dphh.errors import CorpusError
 from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
@@ -18,6 +19,7 @@ from dphh.reader.quoted import identifier, literal
 from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
 from dphh.reader.user import USER_TYPE_MESSAGE
 from dphh.sql import query
+from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_TABLE_NAME = "corpus_rows"
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
@@ -241,3 +243,10 @@ def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     """The types of a relation's columns, by name."""
     return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}
+
+
+def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
+    """The tokens of each text, as every engine makes them of a row's content."""
+    expression = tokens_sql(content, "VARCHAR")
+    found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()
+    return [tuple(token for token in tokens if token) for tokens in found]

@@ -18,7 +18,7 @@ from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import sips_rounds
 from dphh.mechanisms.set_union.run import draw_rounds, draw_words, rounds_of_table
 from dphh.reader.rows import Limits
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 
 
 def few(examples: int) -> settings:

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError
-from dphh.udfs.text.tokens import tokens_of
+from dphh.udfs.text.tokens import tokens_by_duckdb
 from tests.engines.levels import expected, few, histogram
 
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
@@ -130,7 +130,9 @@ MARKED = st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u
 @settings(max_examples=10)
 def test_the_shortcut_for_texts_without_marks_makes_the_same_words(texts):
     quick, shipped = "not_empty(unicode_words(text))", "words_with_marks(one_apostrophe(text))"
-    both = [tokens_of(pa.array(texts), "text", each).to_pylist() for each in (quick, shipped)]
+    both = [
+        tokens_by_duckdb(pa.array(texts), "text", each).to_pylist() for each in (quick, shipped)
+    ]
     assert both[0] == both[1]
 
 

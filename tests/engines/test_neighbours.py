@@ -40,7 +40,7 @@ from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 from tests.conftest import NoNoise
 from tests.engines.ladders import Quiet
 from tests.engines.levels import bare_level, host_on, unstored

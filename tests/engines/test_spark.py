@@ -21,7 +21,7 @@ from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
 from dphh.mechanisms.set_union.run import bounding_parameters
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from tests.conftest import HERE

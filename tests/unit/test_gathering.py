@@ -15,7 +15,7 @@ from dphh.errors import EngineOutOfResources
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, rows_of_users
-from dphh.udfs.kernel.reading import ReadWords, TextReader
+from dphh.udfs.kernel.numbering import ReadWords, TextReader
 from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 

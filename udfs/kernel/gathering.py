@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
-from dphh.udfs.kernel.reading import TextReader
+from dphh.udfs.kernel.numbering import TextReader
 from dphh.udfs.kernel.spilled_texts import (
     ARRAY_TYPES,
     SpilledTexts,

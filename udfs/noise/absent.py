@@ -45,7 +45,7 @@ from dphh.udfs.noise.sampler import draw_noise_at_least
 from dphh.udfs.noise.table import TABLE_ONE, Bins, rounded_gaussian
 
 
-class ValidGrams(Protocol):
+class KeysByIndex(Protocol):
     """V_k, the valid grams: how many, and their keys by index. They are never listed."""
 
     def __len__(self) -> int: ...
@@ -53,7 +53,7 @@ class ValidGrams(Protocol):
     def keys(self, indices: Integers) -> Integers: ...
 
 
-class ValidGramsByClass(Protocol):
+class KeysByClass(Protocol):
     """The valid grams of a level: how many each class has, and their keys by class and index."""
 
     @property
@@ -81,7 +81,7 @@ def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
 
 def draw_spurious_of_class(
     randomness: Randomness,
-    valid: ValidGramsByClass,
+    valid: KeysByClass,
     class_number: int,
     absent_by_bin: Integers,
     nonpositive_by_bin: Integers,
@@ -200,7 +200,7 @@ def absent_nonpositive(
 def spurious_of_level(
     randomness: Randomness,
     kept_count: Any,
-    valid: ValidGrams,
+    valid: KeysByIndex,
     sigma: int,
     threshold: int,
     purpose: str,
@@ -224,7 +224,7 @@ def spurious_of_classes(
     randomness: Randomness,
     classes: Any,
     cells: Any,
-    valid: ValidGramsByClass,
+    valid: KeysByClass,
     sigma: int,
     purpose: str,
 ) -> pa.Array:

@@ -15,7 +15,7 @@ from dphh.sql import query
 _FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 
 
-def tokens_of(content: pa.Array, column: str, expression: str) -> Any:
+def tokens_by_duckdb(content: pa.Array, column: str, expression: str) -> Any:
     """The tokens of each row of `content`, by an SQL expression (`engines/duckdb/content.py`) that
     calls the content `column`."""
     try:

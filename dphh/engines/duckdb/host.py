@@ -16,7 +16,7 @@ from dphh.reader.rows import Limits, register_arrow
 from dphh.sql import query
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.kernel.words import WordsWithIds
 from dphh.udfs.noise.randomness import Randomness
 
@@ -50,7 +50,7 @@ class DuckDBHost(OneProcessHost):
         """`dphh_spelled(word_id)`, the word that has this id."""
         return self.words.spellings(one_array(word_ids).to_numpy())
 
-    def gather(self, table: str, reading: Reading) -> None:
+    def gather(self, table: str, numbering: Numbering) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""
         self.drop(table)
         with replace_duckdb_errors("gather_texts"):
@@ -58,7 +58,7 @@ class DuckDBHost(OneProcessHost):
                 f"CREATE TEMP TABLE {table} "
                 "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
-            for rows in self.whole_users(reading, self.words):
+            for rows in self.whole_users(numbering, self.words):
                 self.memory.update_limit()  # DuckDB may use the memory that the vocabulary frees
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")

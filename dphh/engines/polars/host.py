@@ -23,7 +23,7 @@ from dphh.reader.corpus import Corpus
 from dphh.reader.failures import EngineFailures, replace_duckdb_errors
 from dphh.reader.rows import Limits
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, Constant
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.noise.randomness import Randomness, needs_keys
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 
@@ -68,8 +68,8 @@ class PolarsHost(OneProcessHost):
         super().__init__(corpus, randomness, limits)
         self.tables: dict[str, pl.DataFrame] = {}
 
-    def gather(self, table: str, reading: Reading) -> None:
-        gathered = self.whole_users(reading, self.words)
+    def gather(self, table: str, numbering: Numbering) -> None:
+        gathered = self.whole_users(numbering, self.words)
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathered]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
 

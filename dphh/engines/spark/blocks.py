@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from dphh.udfs.kernel.gathering import Gathering, Users, slices_by_bytes
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of_runs
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
-from dphh.udfs.text.tokens import tokens_of
+from dphh.udfs.text.tokens import tokens_by_duckdb
 from dphh.udfs.text.vocabulary import Vocabulary
 
 BLOCKS_SCHEMA = "user_hashes binary, lengths binary, ids binary, words array<string>"
@@ -28,17 +28,17 @@ LEAST_BLOCK_POSITIONS = 1 << 22
 Batches = Iterator[pa.RecordBatch]
 
 
-def blocks_of(reading: Reading, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
+def blocks_of(numbering: Numbering, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
     """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. One
     call must get all rows of each user. `tokens_sql` makes tokens of the content `column`."""
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
-        gathering = Gathering(reading.reader(words))
+        gathering = Gathering(numbering.reader(words))
         for batch in batches:
             for rows in slices_by_bytes(pa.Table.from_batches([batch])):
                 content = one_array(rows.column("content"))
-                tokens = tokens_of(content, column, tokens_sql)
+                tokens = tokens_by_duckdb(content, column, tokens_sql)
                 gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
         gathering.finish_adding()
         if gathering.holds_null_users:

@@ -39,7 +39,7 @@ from dphh.reader.paths import files_named
 from dphh.reader.rows import Limits, Rows
 from dphh.reader.user import USER_TYPE_MESSAGE
 from dphh.reader.views import Loader, OpenedCorpus, tokens_sql
-from dphh.udfs.text.tokens import tokens_of
+from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_VIEW_NAME = "corpus_rows"
 #: Matches names of files that Spark skips. A name with _ and = is that of a partition folder.
@@ -66,7 +66,7 @@ def open_corpus(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
-        return tokens_of(content, name, expression)
+        return tokens_by_duckdb(content, name, expression)
 
     def load_rows_and_define_tokens() -> None:
         load_rows()

@@ -36,7 +36,7 @@ from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 from dphh.sql import query
 from dphh.udfs.functions import functions, functions_called_in
-from dphh.udfs.kernel.reading import Reading
+from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.noise.randomness import Randomness
 from dphh.wording.warned import warn
 
@@ -139,12 +139,12 @@ class SparkHost(Host):
             self._opened.load()
             self._is_open = True
 
-    def gather(self, table: str, reading: Reading) -> None:
+    def gather(self, table: str, numbering: Numbering) -> None:
         self.open()
         with hide_spark_errors("gather_texts"):
             self._describe_job("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
-            gathered = blocks.blocks_of(reading, *self._opened.tokens)
+            gathered = blocks.blocks_of(numbering, *self._opened.tokens)
             self.write(table, rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA))
 
     def run(self, step: str, **parameters: Any) -> None:

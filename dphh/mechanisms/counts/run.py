@@ -18,7 +18,7 @@ from dphh.mechanisms.released_rows import LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
-from dphh.udfs.kernel.reading import ReadItems
+from dphh.udfs.kernel.numbering import ReadItems
 
 Item = Sequence[str]
 

@@ -12,7 +12,7 @@ from dphh.mechanisms.ngrams.forecast.run import words_with_prior
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.run import set_union_levels
 from dphh.price import Price
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 
 
 def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:

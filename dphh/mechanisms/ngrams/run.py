@@ -28,7 +28,7 @@ from dphh.mechanisms.released_rows import (
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.run import bounding_parameters, draw_words
 from dphh.price import Price
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 
 
 def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:

@@ -21,7 +21,7 @@ from dphh.mechanisms.set_union.levels import (
 )
 from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, sips_rounds
 from dphh.price import Price
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
 from dphh.udfs.rules.reweighing import ReweighingNumbers, round_precision
 

@@ -83,15 +83,15 @@ def classes_of_listed_words(
     """
     step = np.floor(np.log(public_counts / public_total) / LOG_STEP).astype(np.int64)
     lowest = int(step.min())
-    group = step - lowest
-    sizes = np.bincount(group)
+    class_number = step - lowest
+    sizes = np.bincount(class_number)
     return ValidClasses(
         left=np.zeros(len(public_counts), dtype=np.int64),
-        right=group,
+        right=class_number,
         forecasts=np.exp(LOG_STEP * (np.arange(len(sizes)) + lowest + 0.5)),
-        blocks=ValidGrams(
+        bundles=ValidGrams(
             ending=np.zeros(1, dtype=np.int64),
-            beginning=np.argsort(group, kind="stable"),
+            beginning=np.argsort(class_number, kind="stable"),
             starts_ending=np.zeros(len(sizes), dtype=np.int64),
             starts_beginning=np.cumsum(sizes) - sizes,
             begins=sizes,

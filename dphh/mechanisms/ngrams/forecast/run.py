@@ -42,7 +42,7 @@ from dphh.mechanisms.set_union.run import draw_rounds, drawn_salt, rounds_of_tab
 from dphh.price import Price
 from dphh.prior import Prior
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.kernel.reading import ReadWords
+from dphh.udfs.kernel.numbering import ReadWords
 
 #: The words that level 1 released, in ascending order; their masses; and how many even shares of
 #: the budget the level took.

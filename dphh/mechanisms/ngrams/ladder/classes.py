@@ -56,8 +56,8 @@ class Partition:
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without listing it.
 
-    A block is all pairs of one overlap whose left grams have one step a, and whose right grams one
-    step b, so that all its pairs have one class. With a prior, the left grams of a block also have
+    A bundle is all pairs of one overlap whose left grams have one step a, and whose right grams one
+    step b, so that all its pairs have one class. With a prior, the left grams of a bundle also have
     one step e of their public counts, and its right grams one step f; and each pair that the public
     text has is moved to the class that its own count gives it.
     """
@@ -67,8 +67,8 @@ class ValidClasses:
     right: Integers
     #: The forecast mass of each class.
     forecasts: Floats
-    #: The blocks, in the order of their classes. The blocks of class c end at `ends[c]`.
-    blocks: ValidGrams
+    #: The bundles, in the order of their classes. The bundles of class c end at `ends[c]`.
+    bundles: ValidGrams
     ends: Integers
     public: PublicClasses
     #: Only at level 1 with a prior.
@@ -80,37 +80,39 @@ class ValidClasses:
     @property
     def sizes(self) -> Integers:
         """How many valid grams each class has."""
-        sizes: Integers = np.diff(np.r_[0, self.blocks.cumulative][self.ends], prepend=0)
+        sizes: Integers = np.diff(np.r_[0, self.bundles.cumulative][self.ends], prepend=0)
         classes = len(sizes)
         moved_in = np.bincount(self.public.classes, minlength=classes)
         return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)
 
     def __len__(self) -> int:
-        return len(self.blocks)
+        return len(self.bundles)
 
     def classes_of(self, keys: Integers) -> Integers:
         one, other = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
-        group: Integers = self.left[one] + self.right[other]
-        group += self.public.shifts[self.public.left[one] + self.public.right[other]]
+        class_number: Integers = self.left[one] + self.right[other]
+        class_number += self.public.shifts[self.public.left[one] + self.public.right[other]]
         if len(self.public.keys):
             at = np.searchsorted(self.public.keys, keys).clip(max=len(self.public.keys) - 1)
-            group = np.where(self.public.keys[at] == keys, self.public.classes[at], group)
-        return group
+            class_number = np.where(
+                self.public.keys[at] == keys, self.public.classes[at], class_number
+            )
+        return class_number
 
     def keys(self, class_number: int, indices: Integers) -> Integers:
         """The keys of the valid grams of one class that have these indices, from 0 to size - 1."""
         start, end = (
-            int(np.r_[0, self.blocks.cumulative][np.r_[0, self.ends][class_number + i]])
+            int(np.r_[0, self.bundles.cumulative][np.r_[0, self.ends][class_number + i]])
             for i in (0, 1)
         )
-        # First the pairs of the class's blocks that keep this class, then those moved to it.
+        # First the pairs of the class's bundles that keep this class, then those moved to it.
         away = np.sort(self.public.places[self.public.classes_before == class_number]) - start
         stay = end - start - len(away)
         here = self.public.keys[self.public.classes == class_number]
         within = np.minimum(indices, max(stay - 1, 0))
         within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
         keys = np.empty(len(indices), dtype=np.int64)
-        keys[indices < stay] = self.blocks.keys(start + within[indices < stay])
+        keys[indices < stay] = self.bundles.keys(start + within[indices < stay])
         keys[indices >= stay] = here[indices[indices >= stay] - stay]
         return keys
 
@@ -125,7 +127,7 @@ class PublicClasses:
     #: What e + f adds to the class of a pair that the public text lacks.
     shifts: Integers
     #: Pairs that the text has, ascending; their classes; the classes that they would have if the
-    #: text lacked them; and where they stand among the valid grams of all blocks.
+    #: text lacked them; and where they stand among the valid grams of all bundles.
     keys: Integers
     classes: Integers
     classes_before: Integers
@@ -184,50 +186,50 @@ def valid_classes(
     ending, beginning = np.lexsort((e, a, suf)), np.lexsort((f, b, pre))
     end_key = ((suf * wide + a) * high + e)[ending]
     begin_key = ((pre * wide + b) * high + f)[beginning]
-    end_groups, end_starts, end_counts = np.unique(end_key, return_index=True, return_counts=True)
-    begin_groups, begin_starts, begin_counts = np.unique(
+    end_keys, end_starts, end_counts = np.unique(end_key, return_index=True, return_counts=True)
+    begin_keys, begin_starts, begin_counts = np.unique(
         begin_key, return_index=True, return_counts=True
     )
     # Each left gram makes pairs with all right grams of its overlap, which stand together.
-    overlap = end_groups // (wide * high)
-    first = np.searchsorted(begin_groups, overlap * wide * high)
-    meets = np.searchsorted(begin_groups, (overlap + 1) * wide * high) - first
-    one = np.repeat(np.arange(len(end_groups)), meets)
+    overlap = end_keys // (wide * high)
+    first = np.searchsorted(begin_keys, overlap * wide * high)
+    meets = np.searchsorted(begin_keys, (overlap + 1) * wide * high) - first
+    one = np.repeat(np.arange(len(end_keys)), meets)
     begins_at = np.cumsum(meets) - meets
     other = np.arange(len(one)) - np.repeat(begins_at, meets) + first[one]
     lifts = 1 if lift is None else len(LIFTS)
-    group = lifts * (end_groups[one] // high % wide + begin_groups[other] // high % wide)
-    group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
+    class_number = lifts * (end_keys[one] // high % wide + begin_keys[other] // high % wide)
+    class_number = class_number + shifts[end_keys[one] % high + begin_keys[other] % high]
 
     keys, counts = (nothing[:0],) * 2 if lift is None else (lift.keys, lift.counts_of_keys)
     ends, begins = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
     sums, foretold = e[ends] + f[begins], lifts * (a[ends] + b[begins])
     moved = foretold + shifts[sums]
     listed = foretold + lift_index(sums + lowest_expected, counts)
-    classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
+    classes = int(max(class_number.max(initial=0), listed.max(initial=0))) + 1
     partitions = () if lift is None else _two_partitions(classes, lowest)
-    order = np.argsort(group, kind="stable")
+    order = np.argsort(class_number, kind="stable")
     sizes = (end_counts[one] * begin_counts[other])[order]
     cumulative = np.cumsum(sizes)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     at_end, at_begin = np.empty_like(ending), np.empty_like(beginning)
     at_end[ending], at_begin[beginning] = np.arange(len(ending)), np.arange(len(beginning))
-    of_end = np.searchsorted(end_groups, ((suf * wide + a) * high + e)[ends])
-    of_begin = np.searchsorted(begin_groups, ((pre * wide + b) * high + f)[begins])
-    block = rank[begins_at[of_end] + of_begin - first[of_end]]
+    of_end = np.searchsorted(end_keys, ((suf * wide + a) * high + e)[ends])
+    of_begin = np.searchsorted(begin_keys, ((pre * wide + b) * high + f)[begins])
+    bundle = rank[begins_at[of_end] + of_begin - first[of_end]]
     within = (at_end[ends] - end_starts[of_end]) * begin_counts[of_begin]
     within += at_begin[begins] - begin_starts[of_begin]
-    places = np.r_[0, cumulative][block] + within
-    one, other, group = one[order], other[order], group[order]
+    places = np.r_[0, cumulative][bundle] + within
+    one, other, class_number = one[order], other[order], class_number[order]
     return ValidClasses(
         left=lifts * a,
         right=lifts * b,
         forecasts=np.exp(LOG_STEP * (np.arange(classes) // lifts + lowest + 1)),
-        blocks=ValidGrams(
+        bundles=ValidGrams(
             ending, beginning, end_starts[one], begin_starts[other], begin_counts[other], cumulative
         ),
-        ends=np.searchsorted(group, np.arange(classes), side="right"),
+        ends=np.searchsorted(class_number, np.arange(classes), side="right"),
         public=PublicClasses(e, f, shifts, keys, listed, moved, places),
         partitions=partitions,
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # vocabulary.py imports Polars
 TextReader = Callable[[pa.Table], tuple[Integers, Any]]
 
 
-class Reading(Protocol):
+class Numbering(Protocol):
     """How the tokens of texts become integers: `ReadWords` or `ReadItems`."""
 
     def reader(self, vocabulary: Vocabulary) -> TextReader:
