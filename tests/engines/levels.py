@@ -16,7 +16,7 @@ from dphh.engines.host import Draw, Host, Limits
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.levels import draw_rounds, draw_words, rounds_of_table
-from dphh.mechanisms.set_union.rounds import sips_rounds
+from dphh.mechanisms.set_union.rounds import adaptive_rounds
 from dphh.udfs.kernel.reading import ReadWords
 
 
@@ -102,7 +102,7 @@ def in_adaptive_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
-    next_round = sips_rounds(levels)
+    next_round = adaptive_rounds(levels)
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, next_round, "items")

@@ -77,7 +77,7 @@ CASES = {
     "items": Case(partial(ITEMS, method="gaussian"), COMMON, ((1, 1),)),
     "items, counted": Case(partial(ITEMS, method="gaussian", counts=0.3), COMMON, ((1, 1),)),
     "sips": Case(partial(ITEMS, method="sips"), NEAR, ROUNDS),
-    "sips, one round for two": Case(partial(ITEMS, method="sips", counts=0.3), FEW, ROUNDS[:2]),
+    "sips of few words": Case(partial(ITEMS, method="sips"), FEW, ROUNDS),
     "adaptive": Case(partial(ITEMS, method="adaptive"), NEAR, ROUNDS),
     "adaptive, one round for two": Case(
         partial(ITEMS, method="adaptive", counts=0.3), FEW, ROUNDS[:2]
