@@ -85,9 +85,9 @@ class Plan:
 
         return detection_of(self.price, profile)
 
-    def dp_event(self) -> Any:
+    def dp_event(self) -> tuple[Any, float]:
         """The price as an event of dp_accounting, where that is installed, to be composed with what
-        other systems spend on the same users."""
+        other systems spend on the same users; and a delta to be added to what that comes to."""
         from dphh.privacy.dp_accounting_events import dp_event
 
         return dp_event(self.events)

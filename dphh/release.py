@@ -57,7 +57,7 @@ class Release:
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
 
-    def dp_event(self) -> Any:
+    def dp_event(self) -> tuple[Any, float]:
         """What the run cost as an event of dp_accounting, as `Plan.dp_event`."""
         from dphh.privacy.dp_accounting_events import dp_event
 
