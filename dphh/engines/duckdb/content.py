@@ -57,7 +57,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         check_condition_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
+    nulls = " OR ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
 
     def any_row_without_user() -> bool:
         if corpus.kind != "path":

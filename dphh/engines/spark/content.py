@@ -127,7 +127,7 @@ def _opened_by_spark(
         )
 
     def any_row_without_user() -> bool:
-        nulls = " AND ".join(f"{column} IS NULL" for column in users)
+        nulls = " OR ".join(f"{column} IS NULL" for column in users)
         found = spark.sql(f"SELECT 1 FROM {SOURCE_VIEW_NAME} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
