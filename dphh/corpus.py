@@ -39,7 +39,7 @@ HELP = {
     "since": "Only rows from this value on, as day=2026-01-01.",
     "until": "Only rows before this value, as day=2026-02-01.",
     "lower": "Change to lower case; the default for words.",
-    "split": "Split at: unicode, white space, or a regular expression.",
+    "split": "Words: unicode, white space, or a pattern they match.",
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
@@ -127,7 +127,13 @@ class Corpus:
             column=column,
             reading=reading,
             lower=reading == "words" if lower is None else lower,
-            split=split,
+        users = checked_user(user)
+        if (column,) == users:
+            raise UsageError(
+                f"text, item: found {column!r}, the column of user ids; name the column of content "
+                "(if ids are meant, give them a second column)"
+            )
+            split="white space" if split == "whitespace" else split,
             strip=strip,
             keep=keep,
             drop=drop,
@@ -140,7 +146,7 @@ class Corpus:
         )
         vars(self).update(
             source=opened,
-            user=checked_user(user),
+            user=users,
             content=content,
             account=account,
             kind=kind,
@@ -158,7 +164,8 @@ class Corpus:
         }
         if content.reading not in ("words", "whole"):
             said["as_"] = content.reading
-        usual = Corpus(".", user="-", text=content.column, as_=content.reading).content.to_json()
+        other = f"{content.column} "  # any name but the column's
+        usual = Corpus(".", user=other, text=content.column, as_=content.reading).content.to_json()
         said |= {
             option: value
             for option, value in content.to_json().items()

@@ -19,7 +19,7 @@ from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.registry import VERBS, Verb
 from dphh.run import run as run_plan
-from dphh.wording.options import Options, checked_call, python_value
+from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
     except (TypeError, ValueError) as problem:
         raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
+    check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
     try:
         plan = _plan_made_again(said)
     except UsageError:

@@ -50,7 +50,8 @@ def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Pri
     the rule by which they are counted.
     """
     text = replace_corpus(
-        Corpus(source, user=column, text=column),
+        Corpus(source, user=f"{column} ", text=column),
+        user=(column,),  # a public text has no users: any column that is there will do
         content=replace(content, column=column, unit=None, where=None),
     )
     reading, state, folder = text.content.to_json(), files_hash(text), cache_folder()
