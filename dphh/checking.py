@@ -13,16 +13,14 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from dphh.columns import type_name
+from dphh.corpora.files import schemas_of_parquet
 from dphh.corpora.quoted import literal
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Limits
 from dphh.errors import DphhError, UsageError
-from dphh.files.paths import files_named, parquet_pattern
+from dphh.files.paths import parquet_pattern
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
 from dphh.rows.user import PROMISE_CONDITION, unit_and_columns
@@ -114,17 +112,9 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
 
 def _check_files(corpus: Corpus) -> Iterator[Finding]:
     """Check that all Parquet files have the columns, each of one type."""
-    named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
-    try:
-        schemas = [
-            pq.read_schema(file) for file in named if file.endswith((".parquet", ".pq", ".parq"))
-        ]
-    except (OSError, pa.ArrowException):
-        yield Finding(
-            "files", "mind", "some cannot be read as Parquet",
-            "A run that reads them fails, and its price stays spent.",
-        )  # fmt: skip
-        return
+    endings = (".parquet", ".pq", ".parq")
+    named = [file for file in corpus.local_files if file.lower().endswith(endings)]
+    schemas = [schemas_of_parquet(corpus, file)[1] for file in named]
     where = ", ".join(literal(parquet_pattern(place)) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)

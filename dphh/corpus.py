@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
-from dphh.files.paths import absolute_place
+from dphh.files.paths import absolute_place, files_named
 from dphh.rows.conditions import combined_condition, joined_by_and
 from dphh.rows.content import (
     MAX_TEXT_LENGTH,
@@ -85,6 +85,12 @@ class Corpus:
     where: tuple[str, ...]
     #: The column whose values are the groups within which a run counts users.
     by: str | None
+    #: The local files of each place as a run found them when it began, so that it reads those that
+    #: the ledger was asked about; None: they are looked for.
+    listed: Mapping[str, Sequence[str]] | None = field(default=None, compare=False)
+
+    #: Whether its files were found to have one schema when they were opened.
+    same_schema: bool = field(default=False, compare=False)
 
     @checked_call
     def __init__(
@@ -121,18 +127,18 @@ class Corpus:
             raise UsageError(
                 f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
             )
-        kind, places, opened = _locate_source(source, connection)
-        reading: Reading = as_ or ("words" if text is not None else "whole")
-        content = Content(
-            column=column,
-            reading=reading,
-            lower=reading == "words" if lower is None else lower,
         users = checked_user(user)
         if (column,) == users:
             raise UsageError(
                 f"text, item: found {column!r}, the column of user ids; name the column of content "
                 "(if ids are meant, give them a second column)"
             )
+        kind, places, opened = _locate_source(source, connection)
+        reading: Reading = as_ or ("words" if text is not None else "whole")
+        content = Content(
+            column=column,
+            reading=reading,
+            lower=reading == "words" if lower is None else lower,
             split="white space" if split == "whitespace" else split,
             strip=strip,
             keep=keep,
@@ -194,6 +200,19 @@ class Corpus:
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(self.user, start=1)
         ]
+
+    @property
+    def local_files(self) -> list[str]:
+        """The files of the corpus, but for those in a store; none of a table in memory."""
+        return [file for files in self.files_of_places().values() for file in files]
+
+    def files_of_places(self) -> Mapping[str, Sequence[str]]:
+        """The local files of each place of the corpus."""
+        if self.kind != "path":
+            return {}
+        if self.listed is not None:
+            return self.listed
+        return {place: files_named(place) for place in self.where}
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -61,8 +61,8 @@ class CorpusError(DphhError):
 
 
 class UnreachableError(DphhError):
-    """A store or a gateway does not answer. Nothing was spent; trying again later may succeed, so
-    the exit code is not that of bad input."""
+    """A store or a gateway does not answer, or a file is not complete. Nothing was spent; trying
+    again later may succeed, so the exit code is not that of bad input."""
 
 
 class LedgerError(DphhError):

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
-from dphh.corpus import Corpus
+from dphh.corpus import Corpus, replace_corpus
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host, Limits
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
@@ -76,6 +76,8 @@ def run(
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
+    # Files are listed once: what the ledger is asked about is what is hashed and read.
+    corpus = replace_corpus(corpus, listed=corpus.files_of_places())
     engine = checked_engine(engine or engine_of(corpus))
     say = progress or show_budget_notes
     source = RunRandomness(randomness or SystemRandomness())

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import duckdb
 
-from dphh.corpora.files import refuse_missing_columns, unreadable_parquet_error
+from dphh.corpora.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.corpora.quoted import identifier, literal
 from dphh.corpora.tables import has_rows_without_user, rows_of_table, schema_of_table
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import parquet_pattern
 from dphh.rows.conditions import check_condition_types, check_patterns, checked_condition
 from dphh.rows.content import GROUP_TYPE_MESSAGE, Content
 from dphh.rows.user import USER_TYPE_MESSAGE
@@ -212,15 +211,16 @@ def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = 
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
-    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning ="
     try:
-        # A column in the files takes precedence over one in the names of partition folders.
-        relation = f"{files} false)"
+        listed = ", ".join(map(literal, files_to_read(con, corpus)))
+        files = f"read_parquet([{listed}], hive_partitioning ="
+        # A column in the files takes precedence over one in the names of partition folders. To
+        # unite columns, DuckDB opens every file each time that it binds a view.
+        relation = f"{files} false, union_by_name = {not corpus.same_schema})"
         if not _types_of(con, relation).keys() >= {*corpus.columns.values()}:
             # Folder names are read as text: the name that is one user's id must not decide the type
             # of all user ids.
-            relation = f"{files} true, hive_types_autocast = false)"
+            relation = f"{files} true, hive_types_autocast = false, union_by_name = true)"
     except duckdb.Error as problem:
         raise unreadable_parquet_error(corpus, problem) from None
     return relation
