@@ -364,8 +364,8 @@ def test_unfinished_and_hidden_files_are_skipped_unless_they_are_named(
     ]  # fmt: skip
     for name in ("a.parquet", "_day=1/b.PARQUET" if below == "" else "_day=1/b.parquet", *names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        rows = ROWS if name not in names else [("9", "unfinished")]
-        frame(rows).write_parquet(folder / name)
+        rows = {"a.parquet": ROWS[:3], **{each: [("9", "unfinished")] for each in names}}
+        frame(rows.get(name, ROWS[3:])).write_parquet(folder / name)
     (folder / "_SUCCESS").touch()
     corpus = Corpus(f"{folder}{below}", user="who", text="what")
     before = corpus.local_files, files_hash(corpus)

@@ -75,10 +75,10 @@ def test_spark_reads_what_spark_has(spark, no_noise, make):
 
 
 @pytest.mark.parametrize("name", [".b.parquet", "_b.parquet"])
-def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
+def test_named_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
     for each in ("a.parquet", name):
         pl.DataFrame(ROWS).write_parquet(tmp_path / each)
-    corpus = Corpus(tmp_path, user="who", text="what")
+    corpus = Corpus([tmp_path / "a.parquet", tmp_path / name], user="who", text="what")
     with pytest.raises(CorpusError, match=f"{name}: Spark skips files whose name begins"):
         items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
