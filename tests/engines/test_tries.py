@@ -44,6 +44,15 @@ def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, writte
     assert "6" not in str(said.value)
 
 
+def test_users_without_a_sequence_take_their_part_of_a_batch(engine, written):
+    """Of 400 users, 40 hold the sequence: of a batch of 40 about 4 do, and 20 in no run in 10^9."""
+    corpus = written([(user, "a") for user in range(40)])
+    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 400, 40, 20)], SystemRandomness())
+    assert done.rows.num_rows == 0
+    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 400, 400, 20)], SystemRandomness())
+    assert done.rows.num_rows == 1
+
+
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])
 def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
     """Neither of theirs nor of nothing's: one user is asked; what is randomised is looked at."""

@@ -13,9 +13,15 @@ from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.privacy.forecast_rounds import Bins, Integers
 from dphh.privacy.rounded_gaussian import TABLE_ONE
-from dphh.udfs.draws.absent import absent_by_bin, absent_nonpositive, draw_spurious_of_class
+from dphh.udfs.draws.absent import (
+    absent_by_bin,
+    absent_nonpositive,
+    draw_candidate_indices,
+    draw_spurious_of_class,
+)
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
+from tests.draws import CHANCE
 from tests.engines.recorded_runs import recorded
 
 RUNS, SIGMA_GRID = 250, 2**15
@@ -142,3 +148,12 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
         floor, end = draw.asked["least"], draw.asked.get("below")
         wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
         assert [floor, end] in wanted
+
+
+def test_of_a_large_class_the_first_candidates_are_uniform():
+    """Far more grams are valid than are drawn, so that no permutation of them is made."""
+    valid, needed = 10**9, 40
+    drawn = [draw_candidate_indices(SYSTEM, valid, valid, needed, "test") for _ in range(25)]
+    assert all(needed < len(np.unique(each)) == len(each) < 1_000 for each in drawn)
+    first = np.concatenate([each[:needed] for each in drawn])
+    assert stats.kstest(first / valid, "uniform").pvalue > CHANCE
