@@ -51,6 +51,28 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
         )
 
 
+@pytest.mark.parametrize(
+    ("verb", "options", "draws"),
+    [
+        (items, {"max_items": 30, "method": "gaussian"}, 30),
+        (items, {"max_items": 30, "method": "sips"}, 3 * 30),
+        (items, {"max_items": 30, "method": "adaptive"}, 3 * 30),
+        (items, {"max_items": 30, "method": "auto"}, 4 * 30),
+        (items, {"counts": 0.3, "method": "gaussian"}, 10**6),
+        (items, {"counts": 0.3, "method": "auto"}, 10**6),
+        (dphh.counts, {"of": [["a"], ["b"], ["c"]]}, 3),
+        (trie, {"max_length": 3, "counts": 0.3}, 10**6),
+    ],
+)
+def test_the_noise_tables_distance_is_charged_for_every_draw_that_a_user_changes(
+    verb, options, draws
+):
+    """Each draw's law is within 2^-232 of the exact one (tests/privacy/test_rounded_gaussian.py),
+    for either neighbour; a run may count up to 10^6 items that it finds."""
+    *_, charged = verb(epsilon=1.5, delta=1e-7, **options).events
+    assert charged.delta >= draws * 2.0**-232 * (1 + math.exp(1.5))
+
+
 @pytest.mark.parametrize("epsilon, delta", [(1.0, 1e-8), (4.0, 1e-5)])
 def test_finds_are_the_smallest_numbers_found_with_nine_in_ten(epsilon, delta):
     plan = items(epsilon=epsilon, delta=delta, max_items=300, method="gaussian")
