@@ -4,10 +4,11 @@ import math
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import norm
 
-from dphh import ngrams
+from dphh import Corpus, ngrams
 from dphh.levels.ngrams import PrunedLevel
 from dphh.levels.set_union import SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
@@ -50,6 +51,32 @@ def test_a_ladder_is_charged_for_the_distance_of_all_its_draws(method, apart, co
         charged = plan.events[-1].delta
         assert charged >= (max_n - 1) * apart * (1 + math.e)
         assert charged < 10 * max_n * apart * (1 + math.e)
+
+
+PRIOR = {"prior": pl.DataFrame({"item": ["a", "b"], "count": [9, 5]}), "prior_is_public": True}
+NOWHERE = Corpus("/not/there/*.parquet", user="who", text="what")
+
+
+@pytest.mark.parametrize("max_n", [1, 3])
+def test_with_a_prior_the_words_draws_are_charged_too(max_n):
+    charged = ngrams(NOWHERE, max_n=max_n, epsilon=1.0, delta=1e-7, **PRIOR).events[-1].delta
+    assert max_n * 2.0**-132 * (1 + math.e) <= charged
+
+
+@pytest.mark.parametrize("max_items", [1, 30])
+def test_words_that_a_list_lacks_pass_each_round_as_seldom_as_is_booked(max_items):
+    plan = ngrams(NOWHERE, max_n=2, epsilon=1.0, delta=1e-7, max_items=max_items, **PRIOR)
+    level, (_, *booked) = plan.levels[0], plan.events[:3]
+    t = np.arange(1, max_items + 1)
+    for event, norm_of_user, threshold in zip(
+        booked,
+        (math.sqrt(0.98) * level.first_unit, level.second_unit),
+        (level.first_threshold_grid, level.second_threshold_grid),
+        strict=True,
+    ):
+        weights = np.floor(norm_of_user / np.sqrt(t))
+        passing = (t * norm.sf((threshold - 0.5 - weights) / level.sigma_grid)).max()
+        assert 0.999 * passing < event.delta < 1.001 * passing
 
 
 def test_noise_and_threshold_for_msnbc_are_the_papers():
