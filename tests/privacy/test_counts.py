@@ -121,18 +121,6 @@ def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence,
     assert 0.99 * (1 - confidence) < failing < 1 - confidence
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_sums_of_little_noise_are_bounded_as_its_rounding_makes_them(confidence):
-    """Rounded noise deviates more than the Gaussian. A sum may fail with a ninth of a tenth."""
-    values = np.arange(-8, 9)
-    once = norm.cdf(values + 0.5) - norm.cdf(values - 0.5)
-    law = np.ones(1)
-    for k, most in enumerate(interval_margins(1, confidence, octave_count=9).lost, start=1):
-        law = np.convolve(law, once)
-        above = law[np.arange(-8 * k, 8 * k + 1) > most].sum()
-        assert above <= (1 - confidence) / 10 / 9 + 1e-12
-
-
 # Few keys and many; a bound that none meets, and one that most do; noise of few and of many users.
 SETTINGS = {
     "five keys, nobody bounded": ((5, 5, 10, 400, 3), 8.0),
