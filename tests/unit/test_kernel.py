@@ -58,10 +58,9 @@ def test_a_user_counts_for_all_words_of_a_list_and_for_no_more_others_than_the_c
     words = WordsOfBlock(pa.array([f"w{number}" for number in range(held + 3)]))
     keys_by_id = np.append(np.r_[0:3, 100 : 100 + held], -1)
     ids = [*range(held + 3)]
-    lists = (pa.array([row], pa.list_(pa.int64())) for row in ([7], [len(ids)]))
-    found = keys_of_counted_words(
-        *lists, pa.array([ids], pa.list_(pa.int32())), words, keys_by_id, 100, CAP, 11
-    )
+    user_hashes, lengths = (pa.array([row], pa.list_(pa.int64())) for row in ([7], [len(ids)]))
+    held_ids = pa.array([ids], pa.list_(pa.int32()))
+    found = keys_of_counted_words(user_hashes, lengths, held_ids, words, keys_by_id, 100, CAP, 11)
     keys = set(found.to_pylist()[0]) - {-1}
     assert {0, 1, 2} <= keys
     assert len(keys) == 3 + min(held, CAP)
