@@ -26,9 +26,11 @@ NAMES = {0: "no users", 900: "900 users"}
 
 def corpus_of(users: int, **how: str) -> Corpus:
     rows = [
-        {"who": who, "what": words, "list": words.rsplit(" ", 1), "country": "DE"}
+        {"who": who, "what": " ".join(words), "list": words, "country": "DE"}
         for who in range(users)
-        for words in ("see you later", "new york city")[: 1 + who % 2]
+        for words in (["see", "you later"], ["new york", "city"], ["new", "york city"])[
+            : 1 + who % 3
+        ]
     ]
     schema = {"who": pl.Int64, "what": pl.String, "list": pl.List(pl.String), "country": pl.String}
     return Corpus(pl.DataFrame(rows, schema), user="who", **(how or {"text": "what"}))

@@ -119,6 +119,27 @@ def test_every_edited_cell_is_refused_or_shown(name):
             is_refused_or_shown(Release(table, manifest))
 
 
+NO_RELEASE_HAS = {
+    "that JSON cannot have": (("randomness",), "\ud800"),
+    "has no levels": (("levels",), []),
+    "its field 'run_id' has a value of another type": (("run_id",), 7),
+    "its field 'finds' lacks the field 'users'": (("finds", "users"), KeyError),
+    "its field 'spurious' has a value of another": (("levels", 0, "spurious"), 1e300),
+    "sum for each octave": (("counting", "lost_grid"), [1] * 9),
+    "its field 'sigma_grid' has": (("counting", "sigma_grid"), 0),
+    "other fields than this dphh knows": (("parameters", "content", "more"), 1),
+    "does not say how its users were counted": (("counting", "keys"), KeyError),
+}
+
+
+@pytest.mark.parametrize("why", NO_RELEASE_HAS)
+def test_what_no_release_has_is_refused_and_named(why):
+    release = release_of(900, "counted ngrams")
+    forged = Release(release.table, edited(release.manifest, *NO_RELEASE_HAS[why]))
+    with pytest.raises(UsageError, match=why):
+        forged.verify()
+
+
 def test_a_forged_manifest_does_not_steer_a_terminal():
     release = release_of(900, "items auto")
     manifest = deepcopy(release.manifest)
