@@ -286,7 +286,9 @@ def release_of(
         name: meaning for name, meaning in COLUMN_MEANINGS.items() if name in table.column_names
     }
     table = as_release_table(table)
-    return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
+    manifest[DIGEST_FIELD] = digest_of(table)
+    # As JSON, so that it equals what the ledger stores of it and a folder gives back.
+    return Release(table, json.loads(json.dumps(manifest)))
 
 
 def settle(book: Ledger, release: Release, booked: Booked) -> Release:

@@ -72,8 +72,16 @@ def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
 
 def tokens_of(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
     """The tokens of each text, as every engine makes them of a row's content."""
+    import duckdb
+
     from dphh.engines.duckdb.content import tokens_sql
 
     expression = tokens_sql(content, "VARCHAR")
-    found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()
-    return [tuple(token for token in tokens if token) for tokens in found]
+    try:
+        found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression)
+    except duckdb.Error:
+        raise UsageError(
+            "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "
+            "pattern is no regular expression, or a token is too long where too_long='error'"
+        ) from None
+    return [tuple(token for token in tokens if token) for tokens in found.to_pylist()]

@@ -87,3 +87,16 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger):
     added.verify()
     with pytest.raises(UsageError, match="not what the ledger has stored"):
         added.verify(ledger)
+
+
+def test_given_items_are_all_there(written, ledger):
+    plan = counts(written(TEXTS), of=["see", "you", "never"], epsilon=1.0, delta=1e-6)
+    made = plan.run(ledger=ledger, engine="polars")
+    fewer = made.table.slice(1)
+    lacking = Release(fewer, {**made.manifest, DIGEST_FIELD: digest_of(fewer)})
+    with pytest.raises(UsageError, match="lacks an item that it was asked to count"):
+        lacking.verify()
+    with pytest.raises(UsageError, match="other items than it was asked to count"):
+        with_row(made, ["you", "my"]).verify()
+    with pytest.raises(UsageError, match="other items than it was asked to count"):
+        with_row(made, ["you"]).verify()
