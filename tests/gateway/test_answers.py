@@ -11,6 +11,8 @@ import pytest
 
 from dphh import Ledger
 from dphh.asking.macros import macros
+from dphh.errors import CorpusError, LedgerError, UsageError
+from dphh.gateway.ledger_view import answer_to_error
 from dphh.gateway.server import Gateway
 from dphh.registry import VERBS
 from tests.gateway.conftest import SECRET
@@ -116,6 +118,15 @@ def test_a_token_is_needed_and_says_who_asks(place):
             assert answer.status == 401 and answer.error.startswith("Not authorised")
     assert place.ask("ledger", headers={"Authorization": f"bearer {token}"}).status == 200
     assert [row["corpus"] for row in place.ask("ledger", "bob").json] == ["reviews", "letters"]
+
+
+@pytest.mark.parametrize("kind", [UsageError, CorpusError, LedgerError])
+def test_an_error_of_a_run_is_told_to_the_owner_alone(kind):
+    problem = kind("/srv/reviews.parquet has no table")
+    to_alice = answer_to_error(problem, "alice", of_run=True)
+    assert (to_alice.status, to_alice.log) == (500, str(problem))
+    assert "srv" not in to_alice.refused
+    assert answer_to_error(problem, None, of_run=True).refused == str(problem)
 
 
 def test_a_token_that_is_withdrawn_meanwhile_gets_no_answer(tmp_path):

@@ -43,6 +43,7 @@ def test_a_stranger_has_seconds_and_one_with_a_token_has_more(own):
     (own.folder / "reviews.parquet").unlink()
     os.mkfifo(own.folder / "reviews.parquet")  # a run waits until this has a writer
     asking = own.later("items", corpus="reviews", epsilon=0.3, delta=1e-8)
+    until(lambda: len(server.workers()) == 3)  # a planner, a runner, and Python's own tracker
     with ExitStack() as opened:
         slow = [opened.enter_context(own.open(text)) for text in ("", "G", LINE)]
         until(lambda: all(map(is_closed, slow)), 15)
