@@ -167,7 +167,8 @@ class Accounts:
     def accounts(self) -> list[Account]:
         """All accounts; for an analyst's ledger, that analyst's shares of them."""
         if self.analyst is not None:
-            return self.shares(self.analyst)
+            # What a share has left must not depend on what others have spent of the account.
+            return [replaced(share, whole=None) for share in self.shares(self.analyst)]
         with reading(self.path) as con:
             return accounts_in(con)
 

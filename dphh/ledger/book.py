@@ -122,16 +122,17 @@ class Ledger(Accounts):
 
     def outlook(self, request: Request) -> Outlook:
         """Which accounts would pay for this request now, whether they allow it, and what is left
-        under their caps. Changes nothing."""
+        under their caps. Changes nothing. To an analyst it tells of the analyst's shares alone: it
+        is free, and would find what others have spent of an account."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             payers, refused = [], None
             try:
                 payers = self._payers(con, request.corpus, places)
-                self._check_caps(con, request, payers)
+                self._check_caps(con, request, payers, shares_only=self.analyst is not None)
             except BudgetRefused as problem:
                 refused = str(problem)
-            if self.analyst is not None:  # an analyst may know only their own share
+            if self.analyst is not None:
                 shares = [share_of(con, each, self.analyst) for each in payers[:1]]
                 payers = [each for each in shares if each is not None]
         price = request.price
@@ -281,7 +282,14 @@ class Ledger(Accounts):
         others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
         return [*named, *others]
 
-    def _check_caps(self, con: sqlite3.Connection, request: Request, payers: list[Account]) -> None:
+    def _check_caps(
+        self,
+        con: sqlite3.Connection,
+        request: Request,
+        payers: list[Account],
+        *,
+        shares_only: bool = False,
+    ) -> None:
         """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
         allow."""
         shares: list[Account | None] = []
@@ -292,16 +300,15 @@ class Ledger(Accounts):
                     f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
                 )
-        for each in [*filter(None, shares), *payers]:
+        for each in [*filter(None, shares), *([] if shares_only else payers)]:
             same_user = each.corpus.user == request.corpus.user
             if same_user and fits([*each.prices, request.price], each.cap):
                 continue
-            if self.analyst is not None and each in payers[1:]:
-                # An analyst must not learn of other accounts, nor what they have spent.
+            if self.analyst is not None and each in payers:
+                # An analyst must not learn what others have spent, nor of other accounts.
                 raise BudgetRefused(
-                    "Refused: another corpus of the ledger has rows in the same files, and does "
-                    "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
-                    "owner."
+                    "Refused: your share allows this run, but what is left for all who may ask "
+                    "does not. Nothing was spent. Ask for less, or ask the corpus's owner."
                 )
             if not same_user:
                 raise BudgetRefused(
