@@ -15,7 +15,6 @@ from dphh.cli.options import (
     corpus_options,
     corpus_options_given,
     engine_option,
-    existing_ledger,
     json_option,
     ledger_option,
     options_given,
@@ -160,7 +159,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = existing_ledger(ledger_file, default_may_be_absent=True)
+    book = Ledger(ledger_file)
     read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     first_line, newline, findings = repr(checked).partition("\n")

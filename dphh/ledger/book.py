@@ -66,10 +66,19 @@ class Ledger(Accounts):
 
     With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
     that it names, and from the account. Other runs are not found.
+
+    A file that `path` or DPHH_LEDGER names must exist, unless an account is added or `create`: in a
+    new ledger, as by a misspelled path, nothing is spent yet and nothing is capped.
     """
 
-    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
-        super().__init__(path, analyst)
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        analyst: str | None = None,
+        *,
+        create: bool = False,
+    ) -> None:
+        super().__init__(path, analyst, create=create)
         #: The ids of the runs that this object booked or continued.
         self.booked_here: set[str] = set()
 
@@ -217,9 +226,9 @@ class Ledger(Accounts):
             found = [self._entry(con, run) for run in con.execute(query, {"analyst": self.analyst})]
         return [each for each in found if account is None or account in each.accounts]
 
-    def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or what owners changed (`history`), to a new `.parquet` or `.csv`, whole
-        or not at all."""
+    def export(self, path: str | Path, *, history: bool = False, replace: bool = False) -> int:
+        """Write every run, or what owners changed (`history`), to a `.parquet` or `.csv`, whole or
+        not at all. An existing file is refused, unless `replace`. Returns the number of rows."""
         import polars as pl
 
         target, written = local_path_to_write("export", path), io.BytesIO()
@@ -235,7 +244,8 @@ class Ledger(Accounts):
         else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
             safe = pl.col(pl.String).map_elements(safe_cell, pl.String)
             table.with_columns(safe).write_csv(written)
-        write_unless_other_file("export", target, written.getvalue())
+        write_unless_other_file("export", target, written.getvalue(), replace=replace)
+        return len(listed)
 
     def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None

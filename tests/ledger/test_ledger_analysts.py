@@ -66,7 +66,7 @@ def test_an_analyst_must_name_an_account(shared):
 
 
 def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
-    shared.add("wide", CORPUS, 5.0, 1e-6, "sums")
+    shared.add("wide", CORPUS, 5.0, 1e-6, "sums", both_pay=True)
     shared.set_share("wide", "alice", 3.0, 1e-6)
     spend(shared, "alice", "a", 0.7, account="wide")
     assert [share.runs for share in shared.shares("alice")] == [1, 1]
@@ -88,7 +88,7 @@ def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
 
 
 def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
-    shared.add("secret-project", CORPUS, 0.2, 1e-6, "sums")
+    shared.add("secret-project", CORPUS, 0.2, 1e-6, "sums", both_pay=True)
     outlook = Ledger(shared.path, "alice").outlook(asked(CORPUS, 0.5, 1e-8, account="reviews"))
     assert "another corpus" in outlook.refusal
     assert not re.search(r"secret|0\.2|0\.1", outlook.refusal)

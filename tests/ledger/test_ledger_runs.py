@@ -141,7 +141,7 @@ def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, revi
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, None, reviews)
     assert len(booked.key) == 32
-    assert booked.key != ask(Ledger(tmp_path / "other"), None, reviews).key
+    assert booked.key != ask(Ledger(tmp_path / "other", create=True), None, reviews).key
     assert [(booked.key,)] == tampered(book, "SELECT key FROM runs")
     assert repr(booked.key) not in repr(booked)
     for attempt in (2, 3):
@@ -200,7 +200,7 @@ def test_a_settled_run_draws_nothing_more(book, reviews):
 
 
 def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, reviews, tmp_path):
-    booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
+    booked = ask(Ledger(tmp_path / "the newer one", create=True), "a", reviews)
     release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
     with pytest.raises(UnknownRunError, match="is not going on in this ledger"):
         settle(book, release, booked)

@@ -215,7 +215,7 @@ def test_the_same_table_gets_its_release_and_another_one_its_own(ledger, kind):
     table, other = (KINDS[kind](frame([(n, word) for n in range(300)])) for word in ("hi", "bye"))
     first = asked(table).run(ledger=ledger)
     assert asked(table).run(ledger=ledger).run_id == first.run_id
-    other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
+    other_ledger = Ledger(ledger.path.with_name("other.sqlite"), create=True)
     assert asked(table).run(ledger=other_ledger).run_id != first.run_id
     with pytest.warns(Notice, match="this run spends anew") as told:
         second = asked(other).run(ledger=ledger)
