@@ -42,6 +42,7 @@ _options_of_any_run = with_options(
     run_options,
     run_option("run_id"),
     run_option("again"),
+    run_option("require_account"),
     grouped_option(
         "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
     ),

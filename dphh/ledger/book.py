@@ -90,13 +90,15 @@ class Ledger(Accounts):
         files: str | None = None,
         run_id: str | None = None,
         again: bool = False,
+        require_account: bool = False,
     ) -> Booked:
         """Find the run of this request; if there is none, charge its whole price to every account
         that pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
-        alone. `again`: book a new run, whatever ran before.
+        alone. `again`: book a new run, whatever ran before. `require_account`: refuse a run that no
+        account pays for.
         """
         places = places_of(request.corpus)  # links are resolved before the ledger is locked
         with writing(self.path) as con:
@@ -104,7 +106,7 @@ class Ledger(Accounts):
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
-                payers = self._payers(con, request.corpus, places)
+                payers = self._payers(con, request.corpus, places, required=require_account)
                 self._check_caps(con, request, payers)
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert_run(con, run, request, setting, files, payers)
@@ -118,14 +120,17 @@ class Ledger(Accounts):
             found = self._last_equal_run(con, request)
             return None if found is None else self._entry(con, found)
 
-    def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
+    def before_reading(
+        self, request: Request, run_id: str | None, require_account: bool = False
+    ) -> Booked | None:
         """What `book` would do, asked before any data is read: the settled run with this id; None
         if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if run_id is None else self._find_earlier_run(con, request, None, run_id)
             if found is None:
-                self._check_caps(con, request, self._payers(con, request.corpus, places))
+                payers = self._payers(con, request.corpus, places, required=require_account)
+                self._check_caps(con, request, payers)
                 return None
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
@@ -275,7 +280,12 @@ class Ledger(Accounts):
         return found[0] if found else None
 
     def _payers(
-        self, con: sqlite3.Connection, corpus: Corpus, places: frozenset[str]
+        self,
+        con: sqlite3.Connection,
+        corpus: Corpus,
+        places: frozenset[str],
+        *,
+        required: bool = False,
     ) -> list[Account]:
         """The accounts that pay: the one that the corpus names, then those that hold its files."""
         named = [] if corpus.account is None else [account_named(con, corpus.account)]
@@ -289,6 +299,12 @@ class Ledger(Accounts):
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
         others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
+        if required and not named and not others:
+            raise UsageError(
+                "account: none pays for this corpus, so nothing would cap the run, and "
+                "require_account=True. Nothing was spent. Correct the corpus or the ledger, or add "
+                "an account with `dphh ledger add`"
+            )
         return [*named, *others]
 
     def _check_caps(self, con: sqlite3.Connection, request: Request, payers: list[Account]) -> None:

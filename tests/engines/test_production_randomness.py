@@ -103,7 +103,11 @@ def test_the_systems_bytes_decide_every_release_and_no_other_generator_is_touche
         dealt = Bytes("a")
         with monkeypatch.context() as patched:
             patched.setattr(os, "urandom", dealt)
-            release = plan.run(engine=engine, ledger=Ledger(tmp_path / f"{name}.sqlite", create=True), threads=threads)
+            release = plan.run(
+                engine=engine,
+                ledger=Ledger(tmp_path / f"{name}.sqlite", create=True),
+                threads=threads,
+            )
         assert release.manifest["randomness"] == "operating system"
         assert dealt.bytes > 32
         assert release.to_arrow().num_rows > 0

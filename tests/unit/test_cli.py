@@ -233,6 +233,26 @@ def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, led
     assert dphh("ledger", "show", "--ledger", weeks / "none")[0] == 2  # the name may be wrong
 
 
+def test_a_job_at_night_is_not_run_uncapped_by_a_slip(dphh, weeks, ledger, monkeypatch):
+    uncapped = ("items", weeks.parent / "other.parquet", *READ, *COST, "--json", "--quiet")
+    (weeks.parent / "other.parquet").write_bytes((weeks / "week-1.parquet").read_bytes())
+    capped = ("items", weeks / "week-1.parquet", *READ, *COST, "--json", "--quiet")
+    code, out, _ = dphh(*uncapped, "--require-account")
+    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
+    for options in (
+        ("--ledger", weeks / "leger.sqlite"),
+        ("--ledger", weeks / "leger.sqlite", "--plan"),
+    ):
+        code, out, err = dphh(*capped, *options)
+        assert (code, json.loads(out)["error"]["kind"]) == (2, "UsageError")
+        assert "There is no ledger at" in err
+    with monkeypatch.context() as slip:
+        slip.setenv("DPHH_LEDGER", str(weeks / "leger.sqlite"))
+        assert dphh(*capped)[0] == dphh("check", *capped[1:-2])[0] == 2
+    assert not (weeks / "leger.sqlite").exists() and not ledger.runs()
+    assert dphh(*capped, "--require-account")[0] == 0
+
+
 def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger):
     for week in (1, 2):
         file, out = weeks / f"week-{week}.parquet", weeks / f"out-{week}"

@@ -288,3 +288,14 @@ def test_a_store_that_an_account_holds_does_not_pay_twice_unasked(ledger):
         with pytest.raises(UsageError, match="Pass run_id='first' for that release"):
             plan(asked).run(ledger=ledger)
     assert len(ledger.runs()) == 1
+
+
+def test_a_run_that_must_have_an_account_is_refused_without_one(ledger, tmp_path):
+    frame([(n, "hi") for n in range(300)]).write_parquet(tmp_path / "one.parquet")
+    asked = plan(Corpus(tmp_path / "one.parquet", user="who", text="what"))
+    with pytest.raises(UsageError, match=r"^account: none pays for this corpus.*Nothing was spent"):
+        asked.run(ledger=ledger, require_account=True)
+    assert not ledger.runs()
+    ledger.add("greetings", asked.corpus, 5.0, 1e-4)
+    asked.run(ledger=ledger, require_account=True)
+    assert [run.accounts for run in ledger.runs()] == [("greetings",)]
