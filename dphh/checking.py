@@ -168,7 +168,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 f"{unit_and_columns(account.corpus.user)}",
                 f"A run that counts them by {unit_and_columns(corpus.user)} is refused.",
             )  # fmt: skip
-        elif account.left.epsilon <= 0:
+        elif account.one_more.epsilon <= 0:
             yield Finding(
                 "ledger", "stops", f"{account.name!r} has nothing left of {account.cap}",
                 "Every run is refused; the releases that were made can be had again for nothing.",

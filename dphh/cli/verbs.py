@@ -122,7 +122,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
             **release.manifest,
             "found": number_of_items(release.table),
             "spent": release.run_id in book.booked_here,
-            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
+            "accounts": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
         click.echo(printable_json(shown))

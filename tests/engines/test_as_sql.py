@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dphh
 from dphh import Corpus
 from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
 from dphh.cli import cli

@@ -35,9 +35,9 @@ def test_a_share_is_spent_and_then_refuses(shared):
     with pytest.raises(BudgetRefused, match="alice's share of the account 'reviews'"):
         spend(shared, "alice", "b", 0.4000001)
     (alice,) = shared.shares("alice")
-    assert (alice.runs, alice.name, alice.left.epsilon) == (1, "reviews", pytest.approx(0.4))
+    assert (alice.runs, alice.name, alice.one_more.epsilon) == (1, "reviews", pytest.approx(0.4))
     spend(shared, "alice", "b", 0.4)
-    assert shared.shares("alice")[0].left.epsilon == 0
+    assert shared.shares("alice")[0].one_more.epsilon == 0
     assert len(shared.runs()) == 2
 
 
@@ -55,7 +55,7 @@ def test_one_analyst_does_not_spend_anothers_share_but_the_cap_holds_for_all(sha
     spend(shared, None, "of the owner", 0.0)
     assert [share.runs for share in shared.shares()] == [1, 1]
     (bob,) = shared.shares("bob")
-    assert bob.left.epsilon == pytest.approx(0.1)  # of the account, though 0.6 of the share
+    assert bob.one_more.epsilon == pytest.approx(0.1)  # of the account, though 0.6 of the share
     with pytest.raises(BudgetRefused, match="of the account 'reviews'"):
         spend(shared, "bob", "c", 0.5)
 

@@ -10,7 +10,7 @@ from dphh import Corpus
 from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import budget
-from dphh.ledger.budget import Booking, Budget, Cap, allowed, percent
+from dphh.ledger.budget import Booking, Cap, allowed, percent
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
@@ -59,7 +59,7 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
     book.add("reviews", reviews, 1.0, 1e-6)
     for run in range(before):
         ask(book, f"run {run}", reviews, 0.2, 1e-7, events=items_price(0.2, 1e-7))
-    left = book.status("reviews").left
+    left = book.status("reviews").one_more
     assert left.epsilon > 0
     for times, fits in ((1.001, False), (1 - 1e-5, True)):
         price = left.epsilon * times, left.delta
@@ -68,10 +68,10 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
 
 def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
     book.add("reviews", reviews, 1.0, 1e-6, "sums")
-    assert book.status("reviews").spent == Budget(0.0, 0.0)
+    assert book.status("reviews").proved_epsilon == 0
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
-    assert account.left.epsilon == 0
+    assert account.one_more.epsilon == 0
     assert guarantee_and_usage(account) == (
         "the cap of (0.2, 0) does not hold: 1 run used 250% of it; no run may follow"
     )
@@ -111,7 +111,7 @@ def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_pat
     book.failed(ask(book, "by another column", by_row, 0.25))
     ask(book, "elsewhere", replace_corpus(reviews, where=("/nowhere/at/all.parquet",)), 0.25)
     account = book.add("reviews", reviews, 1.0, 0.0)
-    assert (account.runs, account.spent.epsilon) == (3, 0.75)
+    assert (account.runs, account.proved_epsilon) == (3, 0.75)
     assert [run.run_id for run in book.runs("reviews")][-1] == "by another column"
     assert [run.run_id for run in book.runs() if not run.accounts] == ["elsewhere"]
     assert not granted(book, "more", reviews, 0.26)
@@ -131,7 +131,7 @@ def test_a_second_account_of_the_same_files_is_asked_for_and_pays_too(book, revi
     book.add("large", reviews, 100.0, 0.0, replace=True, both_pay=True)
     paid = ask(book, "b", reviews, 0.5, account="large")
     assert paid.accounts == ("large", "reviews")  # the one that was named first
-    assert [book.status(name).spent.epsilon for name in ("reviews", "large")] == [0.8, 0.8]
+    assert [book.status(name).proved_epsilon for name in ("reviews", "large")] == [0.8, 0.8]
     with pytest.raises(BudgetRefused, match="the account 'reviews'"):
         ask(book, "c", reviews, 5.0, account="large")
 

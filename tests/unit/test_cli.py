@@ -125,7 +125,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert (found["name"], [run["run_id"] for run in found["runs"]]) == ("notes", ["one"])
     assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
-    assert 0 < found["left"]["epsilon"] < 3
+    assert 0 < found["one_more"]["epsilon"] < 3 and 0 < found["used"] < 1
+    assert dphh("ledger", "show", "notes", "--quiet")[1] == out
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
     raised = ["ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6"]
     code, _, error = dphh(*raised)
@@ -136,6 +137,9 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
     assert Release.load(tmp_path / "back").run_id == "one"
+    assert dphh("ledger", "rename", "notes", "remarks")[0] == 0
+    code, _, error = dphh("ledger", "remove", "remarks")
+    assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
         assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
@@ -213,8 +217,8 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
             assert (code, json.loads(out)["error"]["spent"]) == (1, True)
     first, again = (json.loads(dphh(*asked)[1]) for _ in range(2))
     assert (first["found"], first["spent"], again["spent"]) == (3, True, False)
-    (account,) = first["left"]
-    assert account["name"] == "notes" and again["left"] == first["left"]
+    (account,) = first["accounts"]
+    assert account["name"] == "notes" and again["accounts"] == first["accounts"]
     assert len(ledger.runs()) == 1
 
 
