@@ -214,6 +214,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
         listed = [
             {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
              "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
+             "since": run.changed.isoformat(), "alive": run.is_alive,
              "local_epsilon": local_epsilon(run)}
             for run in runs
         ]  # fmt: skip
@@ -235,6 +236,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
         )
         if not run.accounts:
             click.echo(f"{'':<14}{visible_text(label_of(run.corpus), 10_000)}")
+        if run.process is not None:
+            click.echo(f"{'':<14}{_said_of_process(run, run.process)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to those who get the reports: local epsilon {told:g} a user")
     for change in changes:
@@ -289,7 +292,7 @@ def statement_of(book: Ledger, account: str) -> str:
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
-        *(_statement_line_on_run(book, run) for run in runs),
+        *(_statement_line_on_run(run) for run in runs),
         "\n## Totals",
         *(
             f"- {verb} by {who}: {with_noun(times, 'run')}"
@@ -307,14 +310,24 @@ def statement_of(book: Ledger, account: str) -> str:
     )
 
 
-def _statement_line_on_run(book: Ledger, run: Entry) -> str:
+def _statement_line_on_run(run: Entry) -> str:
     """The statement's line on a run. Of a settled run also the version of dphh and the engine."""
     line = f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
     line += run.analyst or run.who
-    if run.state == "settled":
-        made = book.release(run.run_id)[0]
-        line += f", made with dphh {made['versions']['dphh']} on {made['engine']['name']}"
+    if run.made_with:
+        line += f", made with {run.made_with}"
     return f"{line}, run {run.run_id}"
+
+
+def _said_of_process(run: Entry, process: dict[str, Any]) -> str:
+    """Since when a run is running, and whether a process works on it."""
+    found = {
+        True: "works on it",
+        False: "has ended; the same request goes on, and pays nothing more",
+        None: "is not seen from here",
+    }
+    said = f"process {process['pid']} on {process['host']} {found[run.is_alive]}"
+    return f"since {run.changed:%Y-%m-%d}; {visible_text(said)}"
 
 
 def local_epsilon(run: Entry) -> float | None:

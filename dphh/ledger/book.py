@@ -47,6 +47,7 @@ from dphh.ledger.entries import (
     canonical_json,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
+from dphh.ledger.processes import this_process
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json
@@ -55,6 +56,12 @@ from dphh.wording.cells import safe_cell
 
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
+#: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
+PAYERS = """
+    SELECT name FROM charges JOIN accounts ON id = account WHERE run = {run} AND (
+        :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
+    ) ORDER BY id
+"""
 #: The most attempts of one run: each failure may disclose something about the data that no theorem
 #: covers (docs/threats.md).
 MOST_ATTEMPTS = 20
@@ -118,7 +125,7 @@ class Ledger(Accounts):
         """The last run of an equal request by the same caller."""
         with reading(self.path) as con:
             found = self._last_equal_run(con, request)
-            return None if found is None else self._entry(con, found)
+            return None if found is None else self._entries(con, run=found["sequence"])[0]
 
     def before_reading(
         self, request: Request, run_id: str | None, require_account: bool = False
@@ -191,7 +198,7 @@ class Ledger(Accounts):
             # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
-                "setting = NULL WHERE sequence = ?",
+                "setting = NULL, process = NULL WHERE sequence = ?",
                 (start_of_today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
@@ -203,7 +210,7 @@ class Ledger(Accounts):
         request continues it."""
         with writing(self.path) as con:
             con.execute(
-                "UPDATE runs SET state = 'failed', changed = ? "
+                "UPDATE runs SET state = 'failed', changed = ?, process = NULL "
                 "WHERE run_id = ? AND state = 'running'",
                 (start_of_today(), run.run_id),
             )
@@ -225,11 +232,7 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
-            query = """
-                SELECT * FROM runs WHERE :analyst IS NULL OR analyst = :analyst ORDER BY sequence
-            """
-            found = [self._entry(con, run) for run in con.execute(query, {"analyst": self.analyst})]
-        return [each for each in found if account is None or account in each.accounts]
+            return self._entries(con, account)
 
     def export(self, path: str | Path, *, history: bool = False, replace: bool = False) -> int:
         """Write every run, or what owners changed (`history`), to a `.parquet` or `.csv`, whole or
@@ -365,6 +368,7 @@ class Ledger(Accounts):
             "attempts": 1,
             "key": key,
             "setting": canonical_json(setting),
+            "process": canonical_json(this_process()),
         }
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
@@ -372,18 +376,40 @@ class Ledger(Accounts):
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
         return Booked(run_id, tuple(each.name for each in payers), new=True, key=key)
 
-    def _entry(self, con: sqlite3.Connection, run: sqlite3.Row) -> Entry:
+    def _entries(
+        self, con: sqlite3.Connection, account: str | None = None, run: int | None = None
+    ) -> list[Entry]:
+        """All runs in their order; or those that an account paid for, or one run."""
+        payers = PAYERS.format(run="sequence")
+        query = f"""
+            SELECT
+                sequence, run_id, verb, epsilon, delta, state, who, analyst, source, parameters,
+                events, recorded, changed, files, process,
+                json_extract(manifest, '$.versions.dphh') AS dphh,
+                json_extract(manifest, '$.engine.name') AS engine,
+                (SELECT json_group_array(name) FROM ({payers})) AS payers
+            FROM runs
+            WHERE (:analyst IS NULL OR analyst = :analyst) AND (:run IS NULL OR sequence = :run)
+                AND (:account IS NULL OR :account IN ({payers}))
+            ORDER BY sequence
+        """
+        asked = {"analyst": self.analyst, "account": account, "run": run}
         unchanged = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
-        return Entry(
-            **{name: run[name] for name in unchanged},
-            accounts=_payer_names(con, run["sequence"], self.analyst),
-            corpus=corpus_from_json(json.loads(run["source"])),
-            parameters=json.loads(run["parameters"]),
-            events=events_from_json(json.loads(run["events"])),
-            when=datetime.fromtimestamp(run["recorded"], UTC),
-            changed=datetime.fromtimestamp(run["changed"], UTC),
-            files=run["files"] or "",
-        )
+        return [
+            Entry(
+                **{name: found[name] for name in unchanged},
+                accounts=tuple(json.loads(found["payers"])),
+                corpus=corpus_from_json(json.loads(found["source"])),
+                parameters=json.loads(found["parameters"]),
+                events=events_from_json(json.loads(found["events"])),
+                when=datetime.fromtimestamp(found["recorded"], UTC),
+                changed=datetime.fromtimestamp(found["changed"], UTC),
+                files=found["files"] or "",
+                made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",
+                process=json.loads(found["process"] or "null"),
+            )
+            for found in con.execute(query, asked)
+        ]
 
 
 # The functions below run inside the caller's transaction, on its connection.
@@ -413,7 +439,9 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
             "again=True spends again."
         )
     con.execute(
-        "UPDATE runs SET attempts = attempts + 1, state = 'running' WHERE sequence = ?", (run,)
+        "UPDATE runs SET attempts = attempts + 1, state = 'running', changed = ?, process = ? "
+        "WHERE sequence = ?",
+        (start_of_today(), canonical_json(this_process()), run),
     )
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
@@ -452,12 +480,8 @@ def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredReleas
 
 def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
     """The accounts that paid for a run; for an analyst, only those that gave them a share."""
-    query = """
-        SELECT name FROM charges JOIN accounts ON id = account WHERE run = :run AND (
-            :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
-        ) ORDER BY id
-    """
-    return tuple(name for (name,) in con.execute(query, {"run": run, "analyst": analyst}))
+    found = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": analyst})
+    return tuple(name for (name,) in found)
 
 
 def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:

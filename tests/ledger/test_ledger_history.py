@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
+from dphh.cli.ledger import statement_of
 from dphh.corpus import as_recorded, replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import accounts as ledger_accounts
+from dphh.ledger import schema as ledger_schema
 from tests.ledger.asked import ask
 
 ME = getpass.getuser()
@@ -162,6 +164,33 @@ def test_export_writes_every_run_and_every_change(book, reviews, tmp_path, read)
     book.export(tmp_path / f"history{suffix}", history=True)
     (row,) = read(tmp_path / f"history{suffix}").to_dicts()
     assert (row["who"], row["what"], row["now"]) == (ME, "cap", "epsilon 1, delta 1e-06")
+
+
+def test_a_list_or_a_statement_takes_as_many_queries_for_many_runs_and_reads_no_release(
+    book, reviews, monkeypatch
+):
+    book.add("reviews", reviews, 1.0, 0.0)
+    queries, connect = [], ledger_schema._connect
+
+    def traced(path):
+        con = connect(path)
+        con.set_trace_callback(queries.append)
+        return con
+
+    manifest = {"versions": {"dphh": "9.9"}, "engine": {"name": "polars"}}
+    asked = []
+    for runs in ("ab", "cdefgh"):
+        for run in runs:
+            book.settle(ask(book, run, reviews, 0.01), manifest, b"PAR1")
+        with monkeypatch.context() as context:
+            context.setattr(ledger_schema, "_connect", traced)
+            book.runs()
+            page = statement_of(book, "reviews")
+        assert page.count("settled, by ") == page.count("made with dphh 9.9 on polars, run")
+        asked.append(len(queries))
+        assert not any("drawn" in query for query in queries)
+        queries.clear()
+    assert page.count("9.9") == 8 and asked[0] == asked[1]
 
 
 def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):

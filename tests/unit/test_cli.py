@@ -142,6 +142,9 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
         assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 2
+        again = dphh("ledger", "export", tmp_path / f"all{suffix}", "--replace", "--quiet")
+        assert again == (0, "", "")
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
@@ -215,6 +218,14 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         for _ in range(2):
             code, out, _ = dphh(*asked)
             assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+    with monkeypatch.context() as killed:
+        killed.setattr("dphh.ledger.Ledger.failed", lambda *_: None)
+        killed.setattr("dphh.run.run_levels", failing)
+        dphh(*asked)
+    (run,) = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"]
+    assert (run["state"], run["alive"]) == ("running", True) and run["since"] == run["when"]
+    shown = dphh("ledger", "show", "notes")[1]
+    assert re.search(rf"since {run['since'][:10]}; process {os.getpid()} on \S+ works on it", shown)
     first, again = (json.loads(dphh(*asked)[1]) for _ in range(2))
     assert (first["found"], first["spent"], again["spent"]) == (3, True, False)
     (account,) = first["accounts"]
