@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh import Corpus
 from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import budget
@@ -125,7 +124,9 @@ def test_a_second_account_of_the_same_files_is_asked_for_and_pays_too(book, revi
     for corpus in (reviews, folder, glob):
         with pytest.raises(UsageError, match=r"has files of the account 'reviews'.*both_pay=True"):
             book.add("large", corpus, 100.0, 0.0)
-    book.add("large", Corpus("/elsewhere", user="author", text="body"), 100.0, 0.0)
+    book.add("large", replace_corpus(reviews, where=("/nowhere/yet/a.parquet",)), 100.0, 0.0)
+    with pytest.raises(UsageError, match=r"has files of the account 'large'"):
+        book.add("larger", replace_corpus(reviews, where=("/nowhere/yet",)), 100.0, 0.0)
     with pytest.raises(UsageError, match="has files of the account 'reviews'"):
         book.add("large", reviews, 100.0, 0.0, replace=True)
     book.add("large", reviews, 100.0, 0.0, replace=True, both_pay=True)
