@@ -151,16 +151,16 @@ def _cost_of_missing_column(corpus: Corpus, option: str) -> tuple[Verdict, str]:
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Check which accounts pay, and what is left in them."""
-    if book.absent() is not None:
-        yield Finding(
-            "ledger", "mind", "there is none",
-            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
-        )  # fmt: skip
     try:
         accounts = book.accounts_of(corpus)
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
+    if book.absent() is not None:
+        yield Finding(
+            "ledger", "mind", "there is none",
+            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
+        )  # fmt: skip
     for account in accounts:
         if account.corpus.user != corpus.user:
             yield Finding(
@@ -168,7 +168,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 f"{unit_and_columns(account.corpus.user)}",
                 f"A run that counts them by {unit_and_columns(corpus.user)} is refused.",
             )  # fmt: skip
-        elif account.left.epsilon <= 0:
+        elif account.one_more.epsilon <= 0:
             yield Finding(
                 "ledger", "stops", f"{account.name!r} has nothing left of {account.cap}",
                 "Every run is refused; the releases that were made can be had again for nothing.",

@@ -46,6 +46,7 @@ HELP = {
     "threads": "Threads that a run may use.",
     "run_id": "The run's name; the same gives its release again, free.",
     "again": "Run and spend again what was paid for.",
+    "require_account": "Refuse a run that no account pays for.",
     "out": "Write release.parquet and release.json there.",
 }
 
@@ -58,6 +59,7 @@ def run(
     engine: str | None = None,
     run_id: str | None = None,
     again: bool = False,
+    require_account: bool = False,
     out: str | Path | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -68,7 +70,8 @@ def run(
 
     The same plan on unchanged data returns its earlier release, or continues an interrupted run
     after its last complete level, at no further cost; `again=True` spends again. With a `run_id` of
-    an earlier run, that run's release comes back whatever the data are now.
+    an earlier run, that run's release comes back whatever the data are now. `require_account`: a
+    run that no account pays for, so that nothing caps it, is refused.
     """
     price: Price = plan.price  # `plan` is a `Plan`, whose module imports this one
     corpus = corpus or plan.corpus
@@ -95,7 +98,7 @@ def run(
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
     # stored release needs no engine, which may take long to start. A stored release is returned
     # even if the files have changed since.
-    if (before := book.before_reading(request, run_id)) is not None:
+    if (before := book.before_reading(request, run_id, require_account)) is not None:
         if run_id == given:
             _warn_of_other_data(hash_of_files, before)
         else:
@@ -119,6 +122,7 @@ def run(
             files=None if source.is_test else hash_of_files,
             run_id=run_id,
             again=again,
+            require_account=require_account,
         )
         if not source.is_test:
             remember(request, book, booked.run_id)

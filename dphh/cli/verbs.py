@@ -15,7 +15,6 @@ from dphh.cli.options import (
     corpus_options,
     corpus_options_given,
     engine_option,
-    existing_ledger,
     json_option,
     ledger_option,
     options_given,
@@ -43,6 +42,7 @@ _options_of_any_run = with_options(
     run_options,
     run_option("run_id"),
     run_option("again"),
+    run_option("require_account"),
     grouped_option(
         "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
     ),
@@ -122,7 +122,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
             **release.manifest,
             "found": number_of_items(release.table),
             "spent": release.run_id in book.booked_here,
-            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
+            "accounts": [account.to_json() for account in book.accounts_of(plan.corpus)],
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
         click.echo(printable_json(shown))
@@ -160,7 +160,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = existing_ledger(ledger_file, default_may_be_absent=True)
+    book = Ledger(ledger_file)
     read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     first_line, newline, findings = repr(checked).partition("\n")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dphh
 from dphh import Corpus
 from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
 from dphh.cli import cli
@@ -117,11 +116,11 @@ def test_the_threshold_of_a_level_follows_from_what_is_released_below(
 # Who asks
 
 
-def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path):
+def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path, ledger):
     corpus_of(tmp_path, [(1, ["a"])])
     asked = ["items", str(tmp_path / "corpus.parquet"), "--user", "who", "--text", "what",
-             "--epsilon", "1", "--delta", "1e-6", "--ledger", str(tmp_path / "ledger")]  # fmt: skip
+             "--epsilon", "1", "--delta", "1e-6"]  # fmt: skip
     runner = click.testing.CliRunner()
     shown = runner.invoke(cli, [*asked, "--sql"])
     assert "-- sql/set_union/words_level.sql" in shown.output
-    assert not dphh.Ledger(tmp_path / "ledger").runs()
+    assert not ledger.runs()

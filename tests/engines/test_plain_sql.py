@@ -392,7 +392,7 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     table = pa.table(
         {
             "key": range(len(asked) * len(names)),
-            "tokens": [list(item) for item in asked for _ in names],
+            "tokens": [list(item) for item in plan["of"] for _ in names],
             "group_name": pa.array(names * len(asked), pa.string()),
         }
     )

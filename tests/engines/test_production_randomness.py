@@ -24,7 +24,7 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
-from dphh import Corpus
+from dphh import Corpus, Ledger
 from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.set_union.levels import draw_words
 from dphh.privacy.set_union import weight
@@ -103,7 +103,11 @@ def test_the_systems_bytes_decide_every_release_and_no_other_generator_is_touche
         dealt = Bytes("a")
         with monkeypatch.context() as patched:
             patched.setattr(os, "urandom", dealt)
-            release = plan.run(engine=engine, ledger=tmp_path / f"{name}.sqlite", threads=threads)
+            release = plan.run(
+                engine=engine,
+                ledger=Ledger(tmp_path / f"{name}.sqlite", create=True),
+                threads=threads,
+            )
         assert release.manifest["randomness"] == "operating system"
         assert dealt.bytes > 32
         assert release.to_arrow().num_rows > 0

@@ -84,7 +84,7 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     corpus = Corpus(pl.DataFrame({"who": range(3000), "what": texts}), user="who", text="what")
     plan = items(corpus, epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     with patch.object(Ledger, "keep_level", kept):
-        release = plan.run(engine=engine, ledger=tmp_path / "ledger.sqlite")
+        release = plan.run(engine=engine, ledger=Ledger(tmp_path / "ledger.sqlite", create=True))
     ((step, table),) = stored
     assert step == "items"
     assert table.column_names == ["round", "key", "noisy"]

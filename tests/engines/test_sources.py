@@ -226,12 +226,12 @@ def test_odd_column_names_are_taken_as_they_are(engine, tmp_path, no_noise, name
         assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
 
 
-def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):
+def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path, ledger):
     file = tmp_path / "a\x1b[2Jb.parquet"
     pl.DataFrame({"who\x1b]0;title\x07": [1], "w\u202ehat": ["a"]}).write_parquet(file)
-    found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=tmp_path / "ledger"))
+    found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=ledger))
     with pytest.raises(CorpusError) as caught:
-        items(Corpus(file, user="who", text="what"), **ASK).run(ledger=tmp_path / "ledger")
+        items(Corpus(file, user="who", text="what"), **ASK).run(ledger=ledger)
     for said in (found, str(caught.value), "".join(traceback.format_exception(caught.value))):
         assert "\\x1b" in said
         assert not {"\x1b", "\x07", "\u202e"} & set(said)

@@ -172,7 +172,7 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
 
 
 def test_a_run_is_looked_up_in_the_ledger_that_is_given(corpus, tmp_path):
-    other = dphh.Ledger(tmp_path / "another.sqlite")
+    other = dphh.Ledger(tmp_path / "another.sqlite", create=True)
     run = dphh.items(corpus, delta=1e-7, epsilon=1.0).run(ledger=other).run_id
     found = dphh.compare("items", corpus, ledger=other, delta=1e-8, epsilon=0.5, domain=run)
     assert found["refused"].to_list() == [None]

@@ -125,7 +125,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert (found["name"], [run["run_id"] for run in found["runs"]]) == ("notes", ["one"])
     assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
-    assert 0 < found["left"]["epsilon"] < 3
+    assert 0 < found["one_more"]["epsilon"] < 3 and 0 < found["used"] < 1
+    assert dphh("ledger", "show", "notes", "--quiet")[1] == out
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
     raised = ["ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6"]
     code, _, error = dphh(*raised)
@@ -136,8 +137,14 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
     assert Release.load(tmp_path / "back").run_id == "one"
+    assert dphh("ledger", "rename", "notes", "remarks")[0] == 0
+    code, _, error = dphh("ledger", "remove", "remarks")
+    assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
         assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 2
+        again = dphh("ledger", "export", tmp_path / f"all{suffix}", "--replace", "--quiet")
+        assert again == (0, "", "")
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
@@ -211,10 +218,18 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         for _ in range(2):
             code, out, _ = dphh(*asked)
             assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+    with monkeypatch.context() as killed:
+        killed.setattr("dphh.ledger.Ledger.failed", lambda *_: None)
+        killed.setattr("dphh.run.run_levels", failing)
+        dphh(*asked)
+    (run,) = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"]
+    assert (run["state"], run["alive"]) == ("running", True) and run["since"] == run["when"]
+    shown = dphh("ledger", "show", "notes")[1]
+    assert re.search(rf"since {run['since'][:10]}; process {os.getpid()} on \S+ works on it", shown)
     first, again = (json.loads(dphh(*asked)[1]) for _ in range(2))
     assert (first["found"], first["spent"], again["spent"]) == (3, True, False)
-    (account,) = first["left"]
-    assert account["name"] == "notes" and again["left"] == first["left"]
+    (account,) = first["accounts"]
+    assert account["name"] == "notes" and again["accounts"] == first["accounts"]
     assert len(ledger.runs()) == 1
 
 
@@ -231,6 +246,26 @@ def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, led
         ledger.path.write_bytes(found)
         assert [dphh(*each)[0] for each in asked] == [1] * len(asked), found
     assert dphh("ledger", "show", "--ledger", weeks / "none")[0] == 2  # the name may be wrong
+
+
+def test_a_job_at_night_is_not_run_uncapped_by_a_slip(dphh, weeks, ledger, monkeypatch):
+    uncapped = ("items", weeks.parent / "other.parquet", *READ, *COST, "--json", "--quiet")
+    (weeks.parent / "other.parquet").write_bytes((weeks / "week-1.parquet").read_bytes())
+    capped = ("items", weeks / "week-1.parquet", *READ, *COST, "--json", "--quiet")
+    code, out, _ = dphh(*uncapped, "--require-account")
+    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
+    for options in (
+        ("--ledger", weeks / "leger.sqlite"),
+        ("--ledger", weeks / "leger.sqlite", "--plan"),
+    ):
+        code, out, err = dphh(*capped, *options)
+        assert (code, json.loads(out)["error"]["kind"]) == (2, "UsageError")
+        assert "There is no ledger at" in err
+    with monkeypatch.context() as slip:
+        slip.setenv("DPHH_LEDGER", str(weeks / "leger.sqlite"))
+        assert dphh(*capped)[0] == dphh("check", *capped[1:-2])[0] == 2
+    assert not (weeks / "leger.sqlite").exists() and not ledger.runs()
+    assert dphh(*capped, "--require-account")[0] == 0
 
 
 def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger):

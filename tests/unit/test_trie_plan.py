@@ -81,7 +81,7 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert first.domain == 100 * 101 + 60
     assert second.domain == last.domain == 10_000 * 101 + 60
     assert (last.level, last.pass_number, last.size) == (15, 2, 46)
-    assert gboard["character_set"] == string.printable
+    assert gboard["character_set"] == "".join(sorted(string.printable))
     assert gboard.privacy.epsilon == 10
     assert 0.106 < gboard.privacy.central_epsilon < 0.107
     assert 0.890 < gboard.privacy.user_epsilon < 0.895
@@ -90,6 +90,12 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert any("of any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
     assert second.mechanism == subset_selection(second.domain, 10.0)
     assert 10 - 1e-9 < second.mechanism.epsilon <= 10
+
+
+def test_characters_and_known_words_in_another_order_are_the_same_request():
+    first = ldp_trie(**SMALL, known=["ca", "b"])
+    again = ldp_trie(**SMALL | {"character_set": ["c", "a", "b"]}, known=["b", ["c", "a"], "b"])
+    assert again == first and first["known"] == (("b",), ("c", "a"))
 
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
