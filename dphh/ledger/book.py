@@ -129,7 +129,7 @@ class Ledger(Accounts):
             try:
                 payers = self._payers(con, request.corpus, places)
                 self._check_caps(con, request, payers)
-            except BudgetRefused as problem:
+            except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
             if self.analyst is not None:  # an analyst may know only their own share
                 shares = [share_of(con, each, self.analyst) for each in payers[:1]]
@@ -303,8 +303,8 @@ class Ledger(Accounts):
                     "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
                     "owner."
                 )
-            if not same_user:
-                raise BudgetRefused(
+            if not same_user:  # a misspelled option, and no budget that is used up
+                raise UsageError(
                     f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
                     f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                     "does not protect them. Nothing was spent. Use the account's user columns."
