@@ -36,8 +36,6 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
-    #: Whether the command that ended with this error had paid for a run.
-    spent = False
 
     def __str__(self) -> str:
         """Escapes control characters: names of files and columns must not steer a terminal."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -24,7 +26,6 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
-from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
@@ -63,6 +64,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
     @click.pass_context
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
+        book.booked_here = context.ensure_object(set)
         read = corpus_of_command(corpus, book, corpus_options_given(context), options["files"])
         plan = verb_function(verb, book)(read, **options_given(context, verb.options))
         _show_or_run(plan, book, options)
@@ -102,20 +104,20 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
 
         status = Console(stderr=True).status("starting")
 
+    notes: list[str] = []
+
     def show_progress(line: str) -> None:
+        if isinstance(line, Note):
+            notes.append(line.removeprefix("note: "))
         if status is not None:
             status.console.print(line, highlight=False, markup=False)
             status.update(line)
         elif isinstance(line, Note) and not options["quiet"]:
             click.echo(line, err=True)
 
-    try:
-        with status or nullcontext():
-            of_run = {name: options[name] for name in RUN_HELP}
-            release = plan.run(ledger=book, progress=show_progress, **of_run)
-    except DphhError as problem:
-        problem.spent = bool(book.booked_here)
-        raise
+    with status or nullcontext(), _warnings_kept(notes):
+        of_run = {name: options[name] for name in RUN_HELP}
+        release = plan.run(ledger=book, progress=show_progress, **of_run)
     if options["as_json"]:
         assert plan.corpus is not None
         outcome = {
@@ -123,6 +125,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
             "found": number_of_items(release.table),
             "spent": release.run_id in book.booked_here,
             "accounts": [account.to_json() for account in book.accounts_of(plan.corpus)],
+            "notes": notes,
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
         click.echo(printable_json(shown))
@@ -132,6 +135,20 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(f"written to {options['out']}", err=True)
     elif not options["quiet"]:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
+
+
+@contextmanager
+def _warnings_kept(notes: list[str]) -> Iterator[None]:
+    """Warnings are shown as always, and are notes too: what is shown may be read by nobody."""
+    shown = warnings.showwarning
+
+    def show_and_keep(message: Warning | str, *more: Any, **named: Any) -> None:
+        notes.append(str(message))
+        shown(message, *more, **named)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_and_keep
+        yield
 
 
 VERB_COMMANDS = {name.replace("_", "-"): _verb_command(verb) for name, verb in VERBS.items()}

@@ -21,10 +21,16 @@ from dphh.wording.options import did_you_mean
 #: An error about a missing column lists at most this many columns of the corpus.
 MOST_LISTED_COLUMNS = 100
 #: Formats whose files may hold deleted rows: the folder and the files of their log, by which they
-#: are recognised; their names; and how their current rows are read.
+#: are recognised; their names; how their current rows are read; and the extra that does.
 _FORMATS_WITH_DELETED_ROWS = (
-    ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
-    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
+    (
+        "_delta_log",
+        "*",
+        "Delta",
+        "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")",
+        "delta",
+    ),
+    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()", "iceberg"),
 )
 
 
@@ -35,11 +41,14 @@ def refuse_delta_and_iceberg(corpus: Corpus) -> None:
         here |= {file.parent, *({file.resolve().parent} if file.is_symlink() else ())}
     here |= {folder.resolve() for folder in here}
     folders = dict.fromkeys(above for each in here for above in (each, *each.parents))
-    for folder, (inner, names, kind, instead) in product(folders, _FORMATS_WITH_DELETED_ROWS):
+    for folder, (inner, names, kind, instead, extra) in product(
+        folders, _FORMATS_WITH_DELETED_ROWS
+    ):
         if any((folder / inner).glob(names)):
             raise CorpusError(
-                f"corpus: {folder} is a {kind} table, whose files hold rows that were deleted; "
-                f"give a frame of it, by {instead}, and name its account=..."
+                f"corpus: {folder} is a table of {kind}, whose files hold rows that were deleted; "
+                f"give a frame of it, by {instead}, and name its account=... "
+                f"(pip install 'dphh[{extra}]')"
             )
 
 

@@ -151,7 +151,7 @@ class Ledger(Accounts):
             try:
                 payers = self._payers(con, request.corpus, places)
                 self._check_caps(con, request, payers, shares_only=self.analyst is not None)
-            except BudgetRefused as problem:
+            except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
             if self.analyst is not None:
                 shares = [share_of(con, each, self.analyst) for each in payers[:1]]
@@ -339,8 +339,8 @@ class Ledger(Accounts):
                     "Refused: your share allows this run, but what is left for all who may ask "
                     "does not. Nothing was spent. Ask for less, or ask the corpus's owner."
                 )
-            if not same_user:
-                raise BudgetRefused(
+            if not same_user:  # a misspelled option, and no budget that is used up
+                raise UsageError(
                     f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
                     f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                     "does not protect them. Nothing was spent. Use the account's user columns."

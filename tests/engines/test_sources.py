@@ -440,7 +440,7 @@ def test_files_of_a_table_with_a_log_are_refused(spelled, tmp_path, engine, ledg
         "folder": made, "files": f"{made}/**/*.parquet", "above": tmp_path / "lake",
         "one file": sorted(made.rglob("*.parquet"))[0],
     }[spelled]  # fmt: skip
-    refused(place, ledger, r"is a Delta table, .*give a frame of it", engine)
+    refused(place, ledger, r"is a table of Delta, .*give a frame of it", engine)
 
 
 def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):

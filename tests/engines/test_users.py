@@ -18,7 +18,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import (
-    BudgetRefused,
     Corpus,
     CorpusError,
     DphhError,
@@ -278,7 +277,7 @@ def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     assert account.corpus.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
     for user in ("who", "month", ["month", "who"]):
-        with pytest.raises(BudgetRefused, match="protects combinations of the columns"):
+        with pytest.raises(UsageError, match="protects combinations of the columns"):
             items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     (entry,) = ledger.runs()

@@ -56,7 +56,7 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     by_row = replace_corpus(reviews, user=("row",))
     book.add("reviews", by_row, 1.0, 0.0)
     ask(book, "by rows", by_row, 0.5)
-    with pytest.raises(BudgetRefused, match="protects users by the column 'row'"):
+    with pytest.raises(UsageError, match="protects users by the column 'row'"):
         ask(book, "a", reviews, 0.1)
     # The run was of rows, so the account promises nothing to authors: another one does.
     with pytest.raises(UsageError, match=r"^user: the 1 run of 'reviews' .* Nothing was changed"):

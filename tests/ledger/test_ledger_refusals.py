@@ -15,7 +15,7 @@ OTHER = Corpus("/data/other.parquet", user="author", text="body")
     ("source", "epsilon", "named", "kind", "said"),
     [
         (FILES, 0.5, None, BudgetRefused, "75% is used; one more run may have epsilon 0.25 at"),
-        (BY_ROW, 0.1, None, BudgetRefused, "counts them by user='row'"),
+        (BY_ROW, 0.1, None, UsageError, "counts them by user='row'"),
         (OTHER, 0.1, "reviews", UsageError, "is for /data/reviews.parquet, not for"),
     ],
 )
@@ -31,8 +31,8 @@ def test_a_refusal_records_nothing(book, source, epsilon, named, kind, said):
         with pytest.raises(kind, match=said) as why:
             refused()
         assert why.value.exit_code == (3 if kind is BudgetRefused else 2)
-    if kind is BudgetRefused:  # what a plan is told, before it is run
-        assert book.outlook(request).refusal == str(why.value)
+    # What a plan is told, before it is run.
+    assert book.outlook(request).refusal == str(why.value)
     assert book.path.read_bytes() == file
 
 

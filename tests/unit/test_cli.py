@@ -217,7 +217,8 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         cut.setattr("dphh.run.run_levels", failing)
         for _ in range(2):
             code, out, _ = dphh(*asked)
-            assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+            told = json.loads(out)["error"]
+            assert (code, told["spent"], told["run_id"]) == (1, True, "mine")
     with monkeypatch.context() as killed:
         killed.setattr("dphh.ledger.Ledger.failed", lambda *_: None)
         killed.setattr("dphh.run.run_levels", failing)
@@ -231,6 +232,40 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
     (account,) = first["accounts"]
     assert account["name"] == "notes" and again["accounts"] == first["accounts"]
     assert len(ledger.runs()) == 1
+
+
+def test_a_late_file_is_told_to_programs(dphh, weeks):
+    asked = ("items", "notes", *COST, "--run-id", "mine", "--json", "--quiet")
+    assert json.loads(dphh(*asked)[1])["notes"] == []
+    pl.DataFrame({"who": [1], "what": ["late"]}).write_parquet(weeks / "week-3.parquet")
+    code, out, err = dphh(*asked)
+    (note,) = json.loads(out)["notes"]
+    assert (code, err) == (0, "") and "its files have changed since" in note
+    assert f"dphh: warning: {note}\n" in dphh(*asked[:-1])[2]
+
+
+def test_notes_on_the_budget_are_told_to_programs(dphh, path):
+    (note,) = json.loads(dphh("items", path, *READ, *COST, "--json", "--quiet")[1])["notes"]
+    assert note.startswith("no account holds this corpus")
+
+
+def test_a_defect_is_told_to_programs_and_quotes_nothing(dphh, path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("SENTINEL")
+
+    monkeypatch.setattr("dphh.run.open_host", fail)
+    code, out, _ = dphh("items", path, *READ, *COST, "--json")
+    told = json.loads(out)["error"]
+    assert (code, told["exit_code"], told["kind"]) == (1, 1, "RuntimeError")
+    assert "SENTINEL" not in out and (told["spent"], told["run_id"]) == (False, None)
+
+
+def test_memory_that_cannot_suffice_is_refused_before_payment(dphh, weeks, ledger):
+    asked = ("items", "notes", *COST, "--memory-limit")
+    code, _, err = dphh(*asked, "150MB")
+    assert code == 2 and "give 200MB or more" in err and "Nothing was spent" in err
+    assert ledger.runs() == []
+    assert dphh(*asked, "200MB")[0] == 0
 
 
 def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, ledger):
