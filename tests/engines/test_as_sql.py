@@ -25,6 +25,7 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from tests.engines.recorded_runs import CASES, corpus_of
+from tests.specification import specified
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 
@@ -105,11 +106,11 @@ def test_the_threshold_of_a_level_follows_from_what_is_released_below(
     keys = sorted((words.index(one) << 32) | words.index(other) for one, other in below)
     valid = len(ladder.with_next(np.array(keys, np.int64)).valid_grams())
     con = duckdb.connect()
-    con.execute(query("plain/nothing_yet"))
+    con.execute(specified("nothing_yet"))
     for gram in [*below, *((word,) for word in words)]:
         con.execute("INSERT INTO released VALUES (?, ?, 0)", [len(gram), list(gram)])
     asked = {"level": 3, "pruning": pruning, "spurious": spurious}
-    ((probability,),) = con.execute(query("plain/dpne_threshold"), asked).fetchall()
+    ((probability,),) = con.execute(specified("dpne_threshold"), asked).fetchall()
     threshold = rounded_gaussian(sigma).smallest_with_tail_at_most(Fraction(probability))
     assert threshold == spurious_threshold(level, len(below), valid)
 

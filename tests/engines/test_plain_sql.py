@@ -1,4 +1,4 @@
-"""Every engine agrees with the specification, `sql/plain/`, integer for integer, under one seed.
+"""Every engine agrees with `tests/specification/`, integer for integer, under one seed.
 
 Noise and salts follow from the seed and from what they are drawn for. What is drawn for valid grams
 that nobody holds is not compared draw by draw: an engine draws how many pass, the specification
