@@ -23,7 +23,7 @@ METAVAR_OF_OPTION = {
         "COLUMN": ("user", "text", "item", "prior_text", "by"),
         "REGEX": ("keep", "keep_tokens", "drop"),
         "CHARS": ("strip", "character_set"),
-        "HOW": ("as_", "accounting", "choice", "sampling", "split"),
+        "HOW": ("as_", "choice", "sampling", "split"),
         "WHAT": ("too_long", "null_users"),
         "METHOD": ("method",),
         "N[,N...]": ("max_items",),

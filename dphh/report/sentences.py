@@ -51,8 +51,6 @@ def promise_in_words(privacy: Privacy) -> str:
         f"Whatever came out, it was at most {rounded_up if epsilon <= 20 else f'e^{epsilon:.4g}'} "
         f"times as likely with {what} in the data as without"
     )
-    if not privacy.both_directions:
-        return f"{said}. The other way round nothing is proved."
     one_in = float(f"{1 / privacy.delta:.2g}")
     return (
         f"{said}, and the other way round. Beyond that factor, the probability of any outcome may "

@@ -98,7 +98,7 @@ def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
 
 def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
     """The parts of a phrase that must be released before the phrase can be."""
-    is_trie = any(level["kind"] in ("vote", "batch", "local") for level in levels)
+    is_trie = any(level["kind"] in ("vote", "local") for level in levels)
     if is_trie:
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
     at = [level["pruning"] for level in levels

@@ -15,7 +15,7 @@ from dphh.levels.counts import CountsLevel
 from dphh.levels.ldp_trie import LocalLevel
 from dphh.levels.ngrams import ListedWordsLevel, PrunedLevel
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.levels.trie import SequenceChoice, VoteLevel
 from tests.draws import register_draws
 from tests.specification import specified
 
@@ -206,28 +206,20 @@ class Plain:
         assert [key for key, _ in rows] == [*range(len(rows))]
         return [noisy for _, noisy in rows]
 
-    def trie(
-        self,
-        levels: Sequence[VoteLevel | SampledUsersLevel],
-        choice: SequenceChoice,
-        users: int = 0,
-    ) -> Any:
+    def trie(self, levels: Sequence[VoteLevel], choice: SequenceChoice) -> Any:
         """The prefixes that each level grows, and whether a sequence ends there."""
         self.run(f"one_each_{choice.replace('-', '_')}", **(
             {"purpose": "one sequence a user"} if choice == "drawn" else {}
         ))  # fmt: skip
         found = []
         for level in levels:
-            known: dict[str, Any] = {
-                "level": level.level, "theta": level.theta, "purpose": f"trie/level {level.level}"
-            }  # fmt: skip
-            if isinstance(level, VoteLevel):
-                self.run("trie_level", numerator=level.numerator, **known)
-            else:
-                counted = self.con.execute("SELECT count(*) FROM one_sequence_each")
-                ((holders,),) = counted.fetchall()
-                drawn = {"drawn_users": level.batch, "idle": level.users - holders}
-                self.run("trie_batch_level", **drawn, **known)
+            self.run(
+                "trie_level",
+                level=level.level,
+                numerator=level.numerator,
+                theta=level.theta,
+                purpose=f"trie/level {level.level}",
+            )
             asked = "SELECT tokens, ended FROM trie WHERE level = ?"
             rows = self.con.execute(asked, [level.level]).fetchall()
             found.append({(tuple(tokens), ended) for tokens, ended in rows})

@@ -125,11 +125,6 @@ CASES = {
     "trie that stops growing, counted": Case(
         partial(trie, max_length=6, counts=0.3, max_items=2, **LOOSE), SPELLED, (1, 2, 3, 4)
     ),
-    "trie of the paper": Case(
-        partial(trie, max_length=3, accounting="paper", users=2_000, epsilon=8.0, delta=1e-2),
-        SPELLED,
-        (1, 2, 3),
-    ),
     "trie, most frequent": Case(
         partial(trie, max_length=4, choice="most-frequent", **LOOSE), SPELLED, (1, 2, 3, 4)
     ),

@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.levels.set_union import ReweighedLevel, SetUnionLevel
-from dphh.levels.trie import SampledUsersLevel, VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.counts.levels import draw_counts
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.privacy.forecast_rounds import LIST_SIZE_BIN_STARTS
 from dphh.testing import SeededRandomness
+from dphh.udfs.draws.randomness import SEATS
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
 from tests.engines.ladders import (
@@ -432,25 +433,6 @@ def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, 
     assert [prefixes(step) for step in done] == plain
 
 
-class BeginAlike(SeededRandomness):
-    """All words have the same 16 leading bits, by which an engine first cuts a batch."""
-
-    def random_words(self, *asked):
-        return super().random_words(*asked) >> np.uint64(16)
-
-
-@pytest.mark.parametrize("draws", [SeededRandomness, BeginAlike])
-@given(rows=SEQUENCES, theta=st.integers(1, 3), idle=st.integers(0, 5), seed=SEEDS)
-@example(rows=SEVERAL, theta=1, idle=2, seed=1)
-@FEW
-def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, theta, idle, seed):
-    users = len({user for user, tokens in rows if any(tokens)}) + idle
-    batches = [SampledUsersLevel(level, users, (users + 1) // 2, theta) for level in range(1, 5)]
-    done = grown(engine, corpus_of(rows), batches, draws(seed))
-    plain = Plain(rows, draws(seed)).trie([step.level for step in done], "drawn")
-    assert [prefixes(step) for step in done] == plain
-
-
 # Tries of local reports
 
 
@@ -458,12 +440,27 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, 
 TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
 
 
+class BeginAlike(SeededRandomness):
+    """Words for seats have the same 16 leading bits, by which an engine first cuts all users."""
+
+    def random_words(self, count, purpose, keys=None):
+        words = super().random_words(count, purpose, keys)
+        return words >> np.uint64(16) if purpose == SEATS else words
+
+
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-@given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
-@example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
+@given(
+    rows=SEQUENCES,
+    contributions=st.integers(1, 3),
+    keep=st.integers(1, 6),
+    draws=st.sampled_from([SeededRandomness, BeginAlike]),
+    seed=SEEDS,
+)
+@example(rows=TALKATIVE, contributions=1, keep=6, draws=SeededRandomness, seed=1)
+@example(rows=TALKATIVE, contributions=1, keep=6, draws=BeginAlike, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
-    engine, sampling, rows, contributions, keep, seed
+    engine, sampling, rows, contributions, keep, draws, seed
 ):
     """Seats, choices on a device, reports, what is kept and asked for next; with made-up users."""
     plan = local_plan(
@@ -476,10 +473,10 @@ def test_every_level_of_local_reports_is_the_plain_one(
         drawn.append(draw())
         return drawn[-1]
 
-    with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
+    with host_on(engine, corpus_of(rows), draws(seed)) as host:
         done = [*ldp_trie_levels(plan.price, host, once, "")]
     characters, levels = plan["character_set"], plan.levels
-    plain = Plain(rows, SeededRandomness(seed))
+    plain = Plain(rows, draws(seed))
     plain.sit(characters, 3 * len(levels), len({user for user, _ in rows}))
     known, released, below = {("a", "b")}, set(), []
     for level, kept, step in zip(levels, drawn, done, strict=True):

@@ -22,7 +22,6 @@ PRIVACY = {
     "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",
     "adjacency": "add or remove one user", "theorem": "a theorem; both directions",
     "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
-    "both_directions": True,
 }  # fmt: skip
 #: Of intervals that hold together as they are.
 TOGETHER = {"confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9}
