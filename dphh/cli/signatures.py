@@ -26,7 +26,6 @@ METAVAR_OF_OPTION = {
         "HOW": ("as_", "choice", "sampling", "split"),
         "WHAT": ("too_long", "null_users"),
         "METHOD": ("method",),
-        "N[,N...]": ("max_items",),
         "S[,S...]": ("shares",),
         "A[,B...]": ("groups",),
         "CONDITION": ("where",),

@@ -101,9 +101,11 @@ def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens
     is_trie = any(level["kind"] in ("vote", "local") for level in levels)
     if is_trie:
         return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
-    at = [level["pruning"] for level in levels
-          if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
-    return [tokens[:-1], tokens[1:] if at[0] == "both" else tokens[-1:]] if at else []
+    has_parts = any(
+        level["level"] == len(tokens) and level["kind"] in ("pruned", "forecast")
+        for level in levels
+    )
+    return [tokens[:-1], tokens[1:]] if has_parts else []
 
 
 def _missing_parts(

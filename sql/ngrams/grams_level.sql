@@ -5,8 +5,8 @@
 -- The loop over k is dphh/mechanisms/ngrams/levels.py; rho_k is computed before each level, by
 -- dphh/mechanisms/ngrams/dpne.py; users' texts, w_i, are `users`, which sql/rows/gather_texts.sql
 -- has made. U_i <- W_i n V_k is in positions_of_words.sql (k = 2) and positions_of_grams.sql.
--- In: positions (user_hashes, lengths, keys, ends), where valid grams stand: U_i, before it is a
--- set. Out: noised (key, noisy), drawn once.
+-- In: positions (user_hashes, lengths, keys), where valid grams stand: U_i, before it is a set.
+-- Out: noised (key, noisy), drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 

@@ -135,7 +135,6 @@ class Plain:
         self.run(
             "dpne_level",
             level=level.level,
-            pruning=level.pruning,
             max_items=level.max_items,
             grid_bits=level.grid_bits,
             salt=self._salt(purpose),

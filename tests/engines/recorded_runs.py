@@ -109,8 +109,8 @@ CASES = {
         partial(WITH_PRIOR, max_n=3, spurious=1e-9), ALONE, (1,)
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
-    "dpne, one side": Case(
-        partial(FORECAST, max_n=3, method="dpne", pruning="single", decay=0.8, counts=0.3),
+    "dpne, by shares": Case(
+        partial(FORECAST, max_n=3, method="dpne", shares=[3, 4, 5], counts=0.3),
         COMMON,
         ((1, 1), 2, 3),
     ),

@@ -47,7 +47,6 @@ from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, local_plan, prefixes
 
 FEW = few(6)
-PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
 #: Separators, escapes, NUL, words of eight bytes and more, and what is no token.
 WORDS = st.sampled_from(
     ["a", "b", "é", "日本", "\0", "\x1f", "a\x1f", "eight by", "nine byte", "", None]
@@ -148,7 +147,6 @@ def followed(ran):
 SHARED = [(user, ["a", "b", "$", "a", "b"]) for user in range(8)]
 
 
-@PRUNINGS
 @given(
     rows=ROWS,
     thresholds=st.lists(st.integers(100, 1000), min_size=2, max_size=4),
@@ -158,9 +156,9 @@ SHARED = [(user, ["a", "b", "$", "a", "b"]) for user in range(8)]
 )
 @example(rows=SHARED, thresholds=[500] * 4, cap=4, sigma=100, seed=1)
 @FEW
-def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds, cap, sigma, seed):
+def test_every_level_of_dpne_is_the_plain_one(engine, rows, thresholds, cap, sigma, seed):
     caps = [100, *[cap] * (len(thresholds) - 1)]
-    asked = {"caps": caps, "sigma": sigma, "pruning": pruning, "seed": seed}
+    asked = {"caps": caps, "sigma": sigma, "seed": seed}
     check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
 
 
@@ -177,11 +175,8 @@ def test_what_reaches_a_threshold_passes_and_one_below_it_does_not(engine):
                 assert in_adaptive_rounds(engine, corpus, Quiet(), asked) == [reached]
 
 
-@pytest.mark.parametrize(
-    ("kind", "pruning"),
-    [("text", "single"), ("uuid", "both"), ("hugeint", "both"), ("date", "both")],
-)
-def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind, pruning):
+@pytest.mark.parametrize("kind", ["text", "uuid", "hugeint", "date"])
+def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind):
     """Which grams they keep depends on their names, as text."""
     texts = [(n, [f"w{(7 * n + i * i) % 11}" for i in range(12)]) for n in range(2 * 30)]
     rows = [(n % 30, tokens) for n, tokens in texts]
@@ -198,7 +193,7 @@ def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engi
     )
     source = con.sql(f"SELECT {name} AS who, what FROM frame")
     corpus = Corpus(source, user="who", text="what", as_="list")
-    asked = {"caps": [5, 4, 3], "sigma": 200, "pruning": pruning, "users": name}
+    asked = {"caps": [5, 4, 3], "sigma": 200, "users": name}
     assert check_ladder(engine, corpus, rows, [1, 300, 300], **asked) > 15
 
 
@@ -501,20 +496,17 @@ def test_every_level_of_local_reports_is_the_plain_one(
 # The specification by itself
 
 
-@PRUNINGS
 @pytest.mark.parametrize("level", [2, 3])
-def test_every_valid_gram_takes_part_in_the_plain_form(pruning, level):
+def test_every_valid_gram_takes_part_in_the_plain_form(level):
     """Held grams with their weights; and all others that are valid, with a weight of 0."""
     rows = [(1, ["a", "b", "c", "a"]), (2, ["b", "c"]), (3, ["x"])]
     below = [{("a",), ("b",), ("c",)}, {("a", "b"), ("b", "c"), ("c", "a")}]
     plain = Plain(rows, NoNoise())
     for n, grams in enumerate(below[: level - 1], start=1):
         plain.release(n, [*grams])
-    planned = climbed("duckdb", corpus_of(rows), [1] * level, pruning=pruning)[-1].level
+    planned = climbed("duckdb", corpus_of(rows), [1] * level)[-1].level
     found = plain.dpne(planned, "level", EVERYTHING)
-    assert found.keys() == {
-        gram for gram in product("abc", repeat=level) if valid(gram, below, pruning)
-    }
+    assert found.keys() == {gram for gram in product("abc", repeat=level) if valid(gram, below)}
     held = set().union(*(grams_of(tokens, level) for _, tokens in rows))
     assert {gram for gram, weight in found.items() if weight} == found.keys() & held
     plain.forget(level)

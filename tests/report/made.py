@@ -48,7 +48,7 @@ def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dic
     }  # fmt: skip
 
 
-def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Release:
+def ladder(scores: Mapping[str, float] = PHRASES) -> Release:
     """As `ngrams` with DPNE releases it, to three words."""
     rows = [(len(text.split()), text, text.split(), score) for text, score in scores.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED_SCHEMA)
@@ -56,8 +56,7 @@ def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Rele
         {"level": 1, "kind": "set_union", "max_items": 10, "released": 5}
     ]
     levels += [
-        {"level": n, "kind": "pruned", "pruning": pruning, "spurious": 0.01, "released": m}
-        for n, m in ((2, 5), (3, 1))
+        {"level": n, "kind": "pruned", "spurious": 0.01, "released": m} for n, m in ((2, 5), (3, 1))
     ]
     return Release(table, manifest("ngrams", levels))
 

@@ -36,7 +36,6 @@ LOCAL = of(trie(max_length=2), "local", {"character_set": "abcz", "known": ["cab
 WHY = [
     (ladder(), ["See you, LATER!", ["See", "you"], "some thing", "see you me", "...",
                 "see you later see"]),
-    (ladder("single"), ["me see you"]),
     (of(ladder(), "set_union"), ["some thing"]),
     (ladder().top(1), ["see you"]),
     (trie(), [["a", "b"], ["b"], ["a", "z"]]),

@@ -126,8 +126,8 @@ VERBS = {
     "items": lambda **asked: items(max_items=3, method="gaussian", **asked),
     "sips": lambda **asked: items(max_items=3, method="sips", **asked),
     "dpne": lambda **asked: ngrams(max_n=3, max_items=3, method="dpne", **asked),
-    "decaying": lambda **asked: ngrams(
-        max_n=2, max_items=(3, 2), decay=0.8, method="dpne", **asked
+    "by shares": lambda **asked: ngrams(
+        max_n=2, max_items=3, shares=(2, 3), method="dpne", **asked
     ),
     "forecast": lambda **asked: ngrams(max_n=3, max_items=3, method="forecast", **asked),
 }

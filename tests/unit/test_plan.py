@@ -115,7 +115,7 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     "items": ("items", COST),
     "sips": ("items", {**COST, "method": "sips", "max_items": 3, "counts": 0.3}),
     "forecast": ("ngrams", {**COST, "max_n": 2, "max_items": 5}),
-    "dpne": ("ngrams", {**COST, "max_n": 3, "method": "dpne", "decay": 0.8, "pruning": "single"}),
+    "dpne": ("ngrams", {**COST, "max_n": 3, "method": "dpne"}),
     "shares": ("ngrams", {**COST, "max_n": 2, "method": "dpne", "shares": (3, 1)}),
     "trie": ("trie", {**COST, "max_length": 4}),
     "by hand": ("trie", {**COST, "max_length": 4, "theta": 40, "p": 0.2, "unit": 3}),
