@@ -66,7 +66,7 @@ mutants: $(VENV)/ready
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/sqlfluff lint sql
+	$(BIN)/sqlfluff lint sql tests/specification
 	tests/typecheck $(BIN)/python
 
 format: $(VENV)/ready

@@ -88,7 +88,8 @@ def draw_by_epsilon(runs: Runs) -> None:
     axes.plot(EPSILONS, totals, "-o", color=FORECAST, lw=2, label=LADDER)
     tried = {}
     for decay in DECAYS:
-        label, options = f"DPNE, decay {decay:g}", {"method": "dpne", "decay": decay}
+        shares = [decay ** (-2 * k) for k in range(runs.asked.max_n)]
+        label, options = f"DPNE, decay {decay:g}", {"method": "dpne", "shares": shares}
         tried[decay] = [sum(runs.found(name, label, epsilon=e, **options)) for e in EPSILONS]
     axes.plot(EPSILONS, tried[1.0], "-s", color=DPNE, lw=2, label=PAPER)
     best = np.max([*tried.values()], axis=0)

@@ -288,8 +288,6 @@ def amounts_of(prices: Sequence[Booking], order: float | None) -> LossAndDelta:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response_epsilon is not None:
             divergences.append(_divergence_of_randomised_response(cost.response_epsilon, order))
-        if cost.one_direction_epsilon is not None:
-            divergences.append(cost.one_direction_epsilon)
         if cost.delta is not None:
             delta += Fraction(cost.delta)
     return LossAndDelta(order, math.fsum(divergences) * (1 + _ROUNDING_ERROR), delta)

@@ -18,7 +18,7 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import Event, LocalEvent, OneDirectionEvent
+from dphh.privacy.events import Event, LocalEvent
 
 
 def dp_event(events: Sequence[Event]) -> tuple[Any, float]:
@@ -30,11 +30,6 @@ def dp_event(events: Sequence[Event]) -> tuple[Any, float]:
         raise UsageError(
             "dp_event: the package dp_accounting is not installed: pip install dp-accounting"
         ) from None
-    if any(isinstance(event, OneDirectionEvent) for event in events):
-        raise UsageError(
-            "dp_event: this plan's bound is known in one direction only, and dp_accounting has no "
-            "event for that; choose accounting='path'"
-        )
     composed = compose(events)
     found = [theirs.GaussianDpEvent(composed.sigma)] if composed.sigma < inf else []
     # Reports of users: their neighbours differ by what one of them holds.

@@ -53,8 +53,6 @@ def promise_in_words(privacy: Privacy) -> str:
         f"Whatever came out, it was at most {factor} times as likely with {what} in the data as "
         "without"
     )
-    if not privacy.both_directions:
-        return f"{said}. The other way round nothing is proved."
     one_in = float(f"{1 / privacy.delta:.2g}")
     return (
         f"{said}, and the other way round. Beyond that factor, the probability of any outcome may "

@@ -95,7 +95,6 @@ LEVEL: Shape = {
     "kind": is_text,
     "released": _COUNT,
     "spurious?": is_share,
-    "pruning?": one_of("both", "single"),
 }
 #: How users were counted: a level of kind "counts", or the part `counting`.
 COUNTING: Shape = {
@@ -135,7 +134,6 @@ PRIVACY: Shape = {
     "shuffled_epsilon?": is_amount,
     "shuffled_user_epsilon?": is_amount,
     "protects": one_of("user", "combination", "contribution"),
-    "both_directions": is_truth,
     "provided?": is_text,
 }
 MANIFEST: Shape = {

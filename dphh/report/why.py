@@ -102,12 +102,13 @@ def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens
 def needed_slices(length: int, levels: Sequence[ManifestLevel]) -> list[slice]:
     """Where these parts are in a phrase of so many tokens."""
     begins = slice(0, length - 1)
-    is_trie = any(level["kind"] in ("vote", "batch", "local") for level in levels)
+    is_trie = any(level["kind"] in ("vote", "local") for level in levels)
     if is_trie:
         return [begins] if length > min(_lengths_of(levels)) else []
-    at = [level["pruning"] for level in levels
-          if level["level"] == length > 1 and "pruning" in level]  # fmt: skip
-    return [begins, slice(1 if at[0] == "both" else length - 1, length)] if at else []
+    has_parts = any(
+        level["level"] == length and level["kind"] in ("pruned", "forecast") for level in levels
+    )
+    return [begins, slice(1, length)] if has_parts else []
 
 
 def _released_of_these_tokens(release: Released, tokens: Tokens) -> dict[Tokens, bool]:

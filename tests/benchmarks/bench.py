@@ -102,10 +102,7 @@ TABLE = {
     ),
     "trie": Row(
         corpora.one_word_each, 3_000_000, {"exact": PREFIXES},
-        {"trie": ("trie", {"max_length": LETTERS}),
-         "paper": ("trie", {"max_length": LETTERS, "accounting": "paper", "users": 3_000_000,
-                            "epsilon": 4.0, "delta": 2.3e-12})},
-        "item",
+        {"trie": ("trie", {"max_length": LETTERS})}, "item",
     ),
     "ldp_trie": Row(
         corpora.one_word_each, 1_500_000, {},

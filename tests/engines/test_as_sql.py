@@ -24,6 +24,7 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from tests.engines.recorded_runs import CASES, corpus_of
+from tests.specification import specified
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 
@@ -90,25 +91,22 @@ def test_a_text_cannot_leave_its_literal_nor_a_comment():
 
 @given(
     below=st.sets(st.tuples(*[st.sampled_from("abcd")] * 2), max_size=12),
-    pruning=st.sampled_from(["both", "single"]),
     sigma=st.integers(500, 4000),
     spurious=st.sampled_from([0.001, 0.01, 0.5]),
 )
 @settings(max_examples=20)
-def test_the_threshold_of_a_level_follows_from_what_is_released_below(
-    below, pruning, sigma, spurious
-):
+def test_the_threshold_of_a_level_follows_from_what_is_released_below(below, sigma, spurious):
     words = sorted({word for gram in below for word in gram} | {"e"})
-    level = PrunedLevel(3, 10, 10, sigma, spurious, pruning)
-    ladder = first_ladder(words, pruning)
+    level = PrunedLevel(3, 10, 10, sigma, spurious)
+    ladder = first_ladder(words)
     keys = sorted((words.index(one) << 32) | words.index(other) for one, other in below)
     valid = len(ladder.with_next(np.array(keys, np.int64)).valid_grams())
     con = duckdb.connect()
-    con.execute(query("plain/nothing_yet"))
+    con.execute(specified("nothing_yet"))
     for gram in [*below, *((word,) for word in words)]:
         con.execute("INSERT INTO released VALUES (?, ?, 0)", [len(gram), list(gram)])
-    asked = {"level": 3, "pruning": pruning, "spurious": spurious}
-    ((probability,),) = con.execute(query("plain/dpne_threshold"), asked).fetchall()
+    asked = {"level": 3, "spurious": spurious}
+    ((probability,),) = con.execute(specified("dpne_threshold"), asked).fetchall()
     threshold = rounded_gaussian(sigma).smallest_with_tail_at_most(Fraction(probability))
     assert threshold == spurious_threshold(level, len(below), valid)
 

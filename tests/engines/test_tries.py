@@ -13,11 +13,10 @@ import dphh.engines.polars.steps.local_tries
 import dphh.udfs.draws.subsets
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
 from dphh.levels.ldp_trie import STANDS_OUT_BY_CHANCE
-from dphh.levels.trie import SampledUsersLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from tests.engines.tries import grown, grown_of_reports, local_plan
+from tests.engines.tries import grown_of_reports, local_plan
 
 LETTERS = [chr(ord("a") + i) for i in range(24)]
 
@@ -33,24 +32,6 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     assert "20" not in str(refused.value)
     enough = local_plan(5, 1, truthful=True, max_length=4)
     assert len(grown_of_reports(engine, corpus, enough, SeededRandomness(0))) == 4
-
-
-def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, written):
-    corpus = written([(u, "a") for u in range(6)])
-    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 6, 3, 3)], SystemRandomness())
-    assert done.rows.num_rows == 1
-    with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
-        grown(engine, corpus, [SampledUsersLevel(1, 5, 3, 3)], SystemRandomness())
-    assert "6" not in str(said.value)
-
-
-def test_users_without_a_sequence_take_their_part_of_a_batch(engine, written):
-    """Of 400 users, 40 hold the sequence: of a batch of 40 about 4 do, and 20 in no run in 10^9."""
-    corpus = written([(user, "a") for user in range(40)])
-    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 400, 40, 20)], SystemRandomness())
-    assert done.rows.num_rows == 0
-    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 400, 400, 20)], SystemRandomness())
-    assert done.rows.num_rows == 1
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])

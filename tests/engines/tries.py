@@ -8,7 +8,7 @@ from typing import Any
 from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.corpus import as_sequences
 from dphh.levels.ldp_trie import LocalLevel
-from dphh.levels.trie import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.levels.trie import SequenceChoice, VoteLevel
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
@@ -27,7 +27,7 @@ def plan_of(levels: int, choice: SequenceChoice = "drawn") -> Plan:
 def grown(
     engine: str,
     corpus: Corpus,
-    levels: Sequence[VoteLevel | SampledUsersLevel],
+    levels: Sequence[VoteLevel],
     randomness: Any,
     choice: SequenceChoice = "drawn",
 ) -> list[LevelDone]:

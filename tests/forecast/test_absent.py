@@ -31,7 +31,7 @@ SYSTEM = SystemRandomness()
 @cache
 def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
     """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
-    words = first_ladder(range(4), "both").top
+    words = first_ladder(range(4)).top
     valid = valid_classes(words, np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
     keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
     law = Bins(SIGMA_GRID)

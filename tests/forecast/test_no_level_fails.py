@@ -84,7 +84,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     budget = BudgetLeft(1 - used / levels, 2, levels)
     total = np.array([masses.sum()])
-    climb = LadderState(first_ladder(masses, "both"), masses, total, budget)
+    climb = LadderState(first_ladder(masses), masses, total, budget)
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number

@@ -72,7 +72,7 @@ def planned(mu: float = 0.25, spurious: float = 0.1) -> ForecastLevel:
 
 
 def start(levels: int = 4, left: float = 0.8) -> LadderState:
-    words, total = first_ladder(MASSES, "both"), np.array([MASSES.sum()])
+    words, total = first_ladder(MASSES), np.array([MASSES.sum()])
     return LadderState(words, MASSES, total, BudgetLeft(left, 2, levels))
 
 

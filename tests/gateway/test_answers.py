@@ -69,6 +69,10 @@ def test_the_page_has_the_init_file_and_nothing_private(place):
 
 
 ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
+REPORTS = (
+    "corpus=reviews&local_epsilon=4&delta=1e-6&users_per_level=2000&contributions=1&max_length=2"
+    "&keep=9&character_set=ab"
+)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
         (f"items?{ASKED}&by=who", 400, "by: the corpus's owner has declared no groups"),
         (f"items?{ASKED}&by=[[]]", 400, "by: the corpus's owner has declared no groups"),
         (f"counts?{ASKED}&of=/etc/passwd", 400, "of: "),
-        (f"trie?{ASKED}&max_length=3&accounting=paper&users=100000", 400, "only the corpus's"),
+        (f"ldp_trie?{REPORTS}", 400, "only the corpus's"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(place, path, status, said):

@@ -147,7 +147,7 @@ def test_a_plan_of_a_newer_dphh_is_refused():
 
 
 #: Each amount that a cost can have, and what of it is worth seeing.
-AMOUNTS = {"sigma": 2.0, "delta": 1e-3, "response_epsilon": 1.0, "one_direction_epsilon": 1.0}
+AMOUNTS = {"sigma": 2.0, "delta": 1e-3, "response_epsilon": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,3 @@ def test_it_composes_with_what_other_systems_spend():
     _, delta = plan.dp_event()
     both = delta_by_dp_accounting(plan, GaussianDpEvent(sigma), epsilon=2.0)
     assert both == pytest.approx(delta + gaussian_delta(2.0, sigma / 2**0.5), rel=1e-2)
-
-
-def test_what_its_events_cannot_say_is_refused():
-    plan = dphh.trie(max_length=3, epsilon=4.0, delta=1e-6, accounting="paper", users=100_000)
-    with pytest.raises(UsageError, match="one direction only"):
-        plan.dp_event()

@@ -55,15 +55,11 @@ def plans(users: int) -> Iterator[tuple[str, Plan]]:
         if "min_users" not in how:
             yield f"{said}trie", trie(words, max_length=4, **how, **BUDGET)
             yield f"{said}trie of characters", trie(whole, max_length=4, **how, **BUDGET)
-    single = {"method": "dpne", "pruning": "single", "max_n": 3}
-    yield "dpne, single", ngrams(words, **single, **BUDGET)
     yield "ngrams of lists", ngrams(lists, max_n=2, **BUDGET)
     yield "counts", counts(lists, of=GIVEN, **BUDGET)
     yield "grouped counts", counts(words, of=["see", "you"], **GROUPS, **BUDGET)
     together = {"simultaneous": True, "max_held": 1, "confidence": 0.9}
     yield "counts together", counts(words, of=["see", "you", "new"], **together, **BUDGET)
-    papers = {"accounting": "paper", "users": 900, "epsilon": 4.0, "delta": 1e-4}
-    yield "trie as published", trie(words, max_length=4, **papers)
     for passes in (1, 2):
         asked = {"max_length": 3, "keep": 9, "passes": passes, "known": ["zz"], "pad": True}
         per_level = {"users_per_level": 90, "contributions": 1, "delta": 1e-6}

@@ -142,8 +142,8 @@ VERBS = {
     "items": lambda **asked: items(max_items=3, method="gaussian", **asked),
     "sips": lambda **asked: items(max_items=3, method="sips", **asked),
     "dpne": lambda **asked: ngrams(max_n=3, max_items=3, method="dpne", **asked),
-    "decaying": lambda **asked: ngrams(
-        max_n=2, max_items=(3, 2), decay=0.8, method="dpne", **asked
+    "by shares": lambda **asked: ngrams(
+        max_n=2, max_items=3, shares=(2, 3), method="dpne", **asked
     ),
     "forecast": lambda **asked: ngrams(max_n=3, max_items=3, method="forecast", **asked),
 }
@@ -186,7 +186,6 @@ def test_whoever_holds_new_items_alone_pays_for_the_counts_too(epsilon, delta, c
 TRIES = {
     "path": {"max_length": 6},
     "by hand": {"max_length": 6, "theta": 60, "p": 0.2},
-    "paper": {"max_length": 6, "accounting": "paper", "users": 10**6},
 }
 
 
@@ -196,15 +195,13 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     plan = trie(counts=counts, max_items=4, **LITTLE_NOISE, **TRIES[how])
     growing, counting, _ = plan.events
     assert 0.9999e-8 < compose(plan.events).delta(8.0) <= 1e-8
-    one_way = how == "paper"
-    assert growing.kind == ("one direction" if one_way else "approximate")
+    assert growing.kind == "approximate"
     alone = trie(epsilon=growing.epsilon, delta=growing.delta, **TRIES[how])
     assert plan.levels == alone.levels  # grown for just what is charged for it
     share = 1 - counts
     assert (growing.epsilon, growing.delta) == pytest.approx((8 * share, 1e-8 * share))
     assert (plan.privacy.epsilon, plan.privacy.delta) == (8.0, 1e-8)
     assert sum(each for _, each in plan.privacy.delta_shares) == pytest.approx(1e-8)
-    assert ("one direction" in plan.privacy.adjacency) == one_way
     assert plan.counting.relative_sigma == counting.sigma and counting.note == COUNTS_NOTE
     # No more noise than if nothing were gained by looking at both together.
     assert counting.sigma < gaussian_sigma(8 * counts, 1e-8 * counts) * 1.001

@@ -1,7 +1,6 @@
 """Plans of `ngrams`: what they cost, and what they find."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -92,13 +91,6 @@ def test_noise_and_threshold_for_msnbc_are_the_papers():
     assert all(isinstance(level, PrunedLevel) and level.threshold is None for level in above)
 
 
-def test_decay_makes_each_levels_noise_so_much_of_the_one_below():
-    for decay in (0.6, 1.3):
-        sigmas = [level.sigma for level in ngrams(**THREE, decay=decay).levels]
-        for below, here in pairwise(sigmas):
-            assert here == pytest.approx(decay * below, abs=2 * GRID)
-
-
 def test_shares_are_of_the_whole_precision_whatever_they_add_up_to():
     shares = (1, 2, 3)
     sigmas = [level.sigma for level in ngrams(**THREE, shares=shares).levels]
@@ -119,7 +111,7 @@ def test_a_threshold_lets_through_no_more_than_the_share_that_is_tolerated(below
     assert one_less > allowed * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"decay": 0.7}, {"spurious": 0.2, "pruning": "single"}])
+@pytest.mark.parametrize("options", [{}, {"shares": (4, 5, 6)}, {"spurious": 0.2}])
 def test_so_many_users_are_enough(options):
     """For a gram of three different words, by users who hold nothing else."""
     plan = ngrams(**(THREE | {"max_items": 100}), **options)
@@ -145,6 +137,4 @@ def test_so_many_users_are_enough(options):
 
 def test_no_number_is_promised_where_a_user_may_not_count_for_all_pieces():
     plan = ngrams(**(MSNBC | {"max_n": 5, "max_items": 3}))
-    assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
-    plan = ngrams(**(MSNBC | {"max_n": 5, "max_items": (5, 4, 1, 2, 1)}))
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]

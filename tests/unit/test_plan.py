@@ -100,14 +100,13 @@ def test_a_plan_on_a_table_in_memory_comes_back_without_it():
 
 def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused():
     pairs = Corpus("x.parquet", user=("who", "day"), text="what")
-    papers = {"max_length": 2, "accounting": "paper", "users": 10_000}
-    for plan, protects, both_directions in (
-        (items(corpus(), epsilon=1, delta=1e-7), "user", True),
-        (trie(pairs, epsilon=1, delta=1e-7, **papers), "combination", False),
+    for plan, protects in (
+        (items(corpus(), epsilon=1, delta=1e-7), "user"),
+        (trie(pairs, epsilon=1, delta=1e-7, max_length=2), "combination"),
     ):
         found = plan.to_json()
         said = found["privacy"]
-        assert (said["protects"], said["both_directions"]) == (protects, both_directions)
+        assert said["protects"] == protects
         del said["protects"]
         with pytest.raises(UsageError, match="what it says of privacy differs"):
             plan_from_json(found)
@@ -138,11 +137,10 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     "items": ("items", COST),
     "sips": ("items", {**COST, "method": "sips", "max_items": 3, "counts": 0.3}),
     "forecast": ("ngrams", {**COST, "max_n": 2, "max_items": 5}),
-    "dpne": ("ngrams", {**COST, "max_n": 3, "method": "dpne", "decay": 0.8, "pruning": "single"}),
+    "dpne": ("ngrams", {**COST, "max_n": 3, "method": "dpne"}),
     "shares": ("ngrams", {**COST, "max_n": 2, "method": "dpne", "shares": (3, 1)}),
     "trie": ("trie", {**COST, "max_length": 4}),
     "by hand": ("trie", {**COST, "max_length": 4, "theta": 40, "p": 0.2, "unit": 3}),
-    "paper": ("trie", {**COST, "max_length": 4, "accounting": "paper", "users": 100_000}),
     "counts": ("counts", {**COST, "of": [["at"], ["tea"]], "by": "week", "groups": ["1", "2"]}),
     "reports": ("ldp_trie", REPORTS),
     "tokens": ("ldp_trie", {**REPORTS, "character_set": ["home", "x"], "known": [["home", "x"]]}),
@@ -198,7 +196,7 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(verb, method, epsilon, 
     assert together(shares) <= delta * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("name", ["sips", "dpne", "by hand", "paper", "reports"])
+@pytest.mark.parametrize("name", ["sips", "dpne", "by hand", "reports"])
 def test_the_command_line_makes_the_same_plan(dphh, written, name):
     verb, asked = PLANS[name]
     content = {"text": None, "item": "what"} if verb.endswith("trie") else {}

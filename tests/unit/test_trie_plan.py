@@ -3,21 +3,17 @@
 import string
 
 import pytest
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from dphh import ldp_trie, plan_from_json, trie
-from dphh.levels.trie import SampledUsersLevel, VoteLevel
+from dphh.levels.trie import VoteLevel
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.mechanisms.trie.path import path_guarantee
-from dphh.mechanisms.trie.triehh import theorem_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.subset_selection import subset_selection
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
-PAPER = {
-    "epsilon": 4.0, "delta": 2.3e-12, "max_length": 10, "accounting": "paper", "users": 658_769,
-}  # fmt: skip
 BY_HAND = ASK | {"theta": 20, "p": 0.2}
 
 
@@ -42,19 +38,6 @@ def test_so_many_users_are_found_with_nine_in_ten_and_no_fewer():
         first = plan.levels[0]
         for users, enough in ((plan.finds.users, True), (plan.finds.users - 1, False)):
             assert (binom.sf(first.theta - 1, users, first.p) ** 10 >= 0.9) == enough
-
-
-def test_the_papers_plan_is_the_authors():
-    """facts.md: theta 15 and a batch of 0.02198 n, which is 14,478."""
-    plan = trie(**PAPER)
-    first = plan.levels[0]
-    assert isinstance(first, SampledUsersLevel)
-    assert (first.theta, first.users, first.batch) == (15, 658_769, 14_478)
-    assert theorem_epsilon(first.users, 15, first.batch, 10) <= 4.0
-    assert theorem_delta(15) <= 2.3e-12
-    for users, enough in ((plan.finds.users, True), (plan.finds.users - 1, False)):
-        found = hypergeom.sf(14, first.users, users, first.batch) ** 10
-        assert (found >= 0.9) == enough
 
 
 GBOARD = {

@@ -20,8 +20,7 @@ def made(written, ledger, tmp_path):
 def each_verb(corpus):
     budget = {"epsilon": 1.0, "delta": 1e-6}
     yield ngrams(corpus, max_n=3, **budget)
-    yield ngrams(corpus, max_n=3, method="dpne", pruning="single", counts=0.3, min_users=5,
-                 **budget)  # fmt: skip
+    yield ngrams(corpus, max_n=3, method="dpne", counts=0.3, min_users=5, **budget)
     yield ngrams(corpus, max_n=2, counts=0.3, by="what", groups=["x"], **budget)
     yield items(corpus, counts=0.3, **budget)
     yield items(corpus, domain=[["see"], ["never"]], **budget)

@@ -51,7 +51,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     words, masses, even_shares = yield from level_1(price, host, once, max_n)
 
     budget = BudgetLeft(1 - even_shares / max_n, 2, max_n)
-    state = LadderState(first_ladder(words, "both"), masses, np.array([masses.sum()]), budget)
+    state = LadderState(first_ladder(words), masses, np.array([masses.sum()]), budget)
     positions = PositionsTable(host)
     for planned in (x for x in price.levels if isinstance(x, ForecastLevel)):
         lift = None if price.prior is None else lift_counts(price.prior, state.ladder)
@@ -110,7 +110,7 @@ def draw_forecast_level(
 ) -> Any:
     """Draw both rounds of the level above this ladder."""
     positions.update_positions(ladder)
-    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
+    # positions (user_hashes, lengths, keys): the valid gram at each position
     return _drawn_in_two_rounds(positions.host, level_to_run, purpose)
 
 
