@@ -97,7 +97,7 @@ class Runs:
         self.corpus = dphh.Corpus(
             self.path, user="author", text="body", split="white space", lower=False
         )
-        self.ledger = out / "ledger.sqlite"
+        self.ledger = dphh.Ledger(out / "ledger.sqlite", create=True)
         self.seconds = 0.0
         self._done: dict[tuple[tuple[str, Any], ...], dphh.Release] = {}
         with duckdb.connect() as con:

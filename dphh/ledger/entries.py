@@ -40,12 +40,12 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash that is equal for equal requests. It leaves out the notes of events, and for a
-        corpus of files the account that it names."""
+        """A hash that is equal for equal requests. It leaves out the notes of events, the order of
+        files, and for a corpus of files the account that it names."""
         asked = [
             self.verb,
             self.parameters,
-            as_recorded(self.corpus),
+            as_recorded(self.corpus) | {"where": sorted(self.corpus.where)},
             None if self.corpus.kind == "path" else self.corpus.account,
             events_to_json(self.price.events, with_notes=False),
             self.price.epsilon,

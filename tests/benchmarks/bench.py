@@ -140,7 +140,8 @@ def privately(row: Row, way: str, engine: str, path: str, asked: argparse.Namesp
     plan = getattr(dphh, verb)(corpus, **{**price, **options})
     limits = {"threads": asked.threads, "memory_limit": asked.memory} if engine == "duckdb" else {}
     with tempfile.TemporaryDirectory() as folder:
-        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite", **limits)
+        ledger = dphh.Ledger(Path(folder) / "ledger.sqlite", create=True)
+        plan.run(engine=engine, ledger=ledger, **limits)
 
 
 def measured(*command: str) -> tuple[float, float, float]:

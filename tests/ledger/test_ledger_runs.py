@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus, Ledger
+from dphh.corpus import replace_corpus
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import book as ledger_book
 from dphh.ledger.processes import is_alive, this_process
@@ -252,6 +253,12 @@ def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
         with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
             step()
     assert book.level(other, "level 1") is None
+
+
+def test_files_in_another_order_are_the_same_request(book, reviews):
+    for where in (("/data/a.parquet", "/data/b.parquet"), ("/data/b.parquet", "/data/a.parquet")):
+        booked = ask(book, None, replace_corpus(reviews, where=where))
+    assert not booked.new and len(book.runs()) == 1
 
 
 # Which process works on a run
