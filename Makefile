@@ -5,7 +5,7 @@ VENV_15 := .venv-duckdb15
 VENV_LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest mutants lint format docs wheel-demo bench clean
+.PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest test-extras mutants lint format docs wheel-demo bench clean
 
 # pip says nothing of its own version, nor of who runs it.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -54,6 +54,10 @@ test-lowest: $(VENV_LOWEST)/ready
 		-k "not bench and not demo and not terminal" \
 		$(LOWEST) $(ARGS)
 
+# Each extra of the wheel alone, in an environment of its own, does what it is for.
+test-extras: $(VENV)/ready
+	$(BIN)/python tests/each_extra.py $(ARGS)
+
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.
 mutants: $(VENV)/ready
@@ -62,7 +66,7 @@ mutants: $(VENV)/ready
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/sqlfluff lint sql
+	$(BIN)/sqlfluff lint sql tests/specification
 	tests/typecheck $(BIN)/python
 
 format: $(VENV)/ready

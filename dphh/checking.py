@@ -13,16 +13,14 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from dphh.columns import type_name
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
 from dphh.reader.corpus import Corpus
-from dphh.reader.paths import files_named, parquet_pattern
+from dphh.reader.files import schemas_of_parquet
+from dphh.reader.paths import parquet_pattern
 from dphh.reader.quoted import literal
 from dphh.reader.rows import Limits
 from dphh.reader.user import PROMISE_CONDITION, unit_and_columns
@@ -114,17 +112,9 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
 
 def _check_files(corpus: Corpus) -> Iterator[Finding]:
     """Check that all Parquet files have the columns, each of one type."""
-    named = [] if corpus.kind != "path" else [f for p in corpus.where for f in files_named(p)]
-    try:
-        schemas = [
-            pq.read_schema(file) for file in named if file.endswith((".parquet", ".pq", ".parq"))
-        ]
-    except (OSError, pa.ArrowException):
-        yield Finding(
-            "files", "mind", "some cannot be read as Parquet",
-            "A run that reads them fails, and its price stays spent.",
-        )  # fmt: skip
-        return
+    endings = (".parquet", ".pq", ".parq")
+    named = [file for file in corpus.local_files if file.lower().endswith(endings)]
+    schemas = [schemas_of_parquet(corpus, file)[1] for file in named]
     where = ", ".join(literal(parquet_pattern(place)) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)
@@ -161,16 +151,16 @@ def _cost_of_missing_column(corpus: Corpus, option: str) -> tuple[Verdict, str]:
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Check which accounts pay, and what is left in them."""
-    if book.absent() is not None:
-        yield Finding(
-            "ledger", "mind", "there is none",
-            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
-        )  # fmt: skip
     try:
         accounts = book.accounts_of(corpus)
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
+    if book.absent() is not None:
+        yield Finding(
+            "ledger", "mind", "there is none",
+            "A run makes a new one, in which nothing is spent yet and nothing is capped.",
+        )  # fmt: skip
     for account in accounts:
         if account.corpus.user != corpus.user:
             yield Finding(
@@ -178,7 +168,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 f"{unit_and_columns(account.corpus.user)}",
                 f"A run that counts them by {unit_and_columns(corpus.user)} is refused.",
             )  # fmt: skip
-        elif account.left.epsilon <= 0:
+        elif account.one_more.epsilon <= 0:
             yield Finding(
                 "ledger", "stops", f"{account.name!r} has nothing left of {account.cap}",
                 "Every run is refused; the releases that were made can be had again for nothing.",

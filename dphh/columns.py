@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -30,7 +31,10 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
 #: What the columns mean, stored with a release's table for readers without the documentation.
 #: `tokens` and `item` need no explanation.
 COLUMN_MEANINGS = {
-    "level": "how many tokens an item has; items of one level compare",
+    "level": (
+        "the step of the run that released the item, which is how many tokens the item has unless "
+        "there is a column ended; items of one level compare"
+    ),
     "score": (
         "a noised weight that orders the items of one level; no number of people, no share of "
         "them, and nothing between levels"
@@ -72,7 +76,10 @@ def schema_of(*more: str) -> pa.Schema:
 
 def as_release_table(table: Any) -> Any:
     """The table of a release, with the types of its columns and with their meanings."""
-    return table.cast(schema_of(*table.schema.names[len(COMMON_COLUMNS) :]))
+    names = table.schema.names
+    if len({*names}) < len(names):
+        raise ValueError("two columns have one name")
+    return table.cast(schema_of(*names[len(COMMON_COLUMNS) :]))
 
 
 #: For releases of `items` and `ngrams` without counts, and with counts.
@@ -114,10 +121,33 @@ DIGEST_FIELD = "table_sha256"
 
 
 def digest_of(table: Any) -> str:
-    """SHA-256 of a release's columns as JSON. It does not depend on how a Parquet file was
-    written."""
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+    """SHA-256 of a release's columns. It does not depend on how a Parquet file was written, nor on
+    how Arrow keeps a column in memory."""
+    digest = hashlib.sha256(json.dumps([table.num_rows, table.column_names]).encode())
+    for column in table.columns:
+        for part in _bytes_of(pa.concat_arrays([pa.nulls(0, column.type), *column.chunks])):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _bytes_of(column: pa.Array) -> Iterator[Any]:
+    """The bytes that determine a column of known length: which values are NULL; of the others, the
+    lengths of lists and texts, and their contents one after the other, or the numbers."""
+    yield np.packbits(column.is_null().to_numpy(zero_copy_only=False))
+    values = column.drop_null()
+    if pa.types.is_list(values.type):
+        yield pc.list_value_length(values).to_numpy().astype("<i8")
+        yield from _bytes_of(values.flatten())
+    elif pa.types.is_string(values.type):
+        lengths = pc.binary_length(values).to_numpy().astype("<i8")
+        yield lengths
+        if lengths.any():
+            _, offsets, texts = values.buffers()
+            first = np.frombuffer(offsets, np.int32)[values.offset]
+            yield texts.slice(int(first), int(lengths.sum()))
+    else:
+        numbers = values.to_numpy(zero_copy_only=False)
+        yield numbers.astype("<f8" if pa.types.is_floating(values.type) else "<i8")
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
@@ -156,3 +186,39 @@ def stored_table(data: bytes) -> pa.Table:
     process ends; releasing it then without Python's global lock aborts the process.
     """
     return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+
+
+#: A file that somebody sent may take this many times its own size in memory, or this many bytes if
+#: that is more.
+_MOST_EXPANSION, _ALWAYS_ALLOWED = 200, 64 * 2**20
+#: About what a value takes in memory, besides the characters of a text.
+_BYTES_OF_VALUE = 16
+
+
+def sent_table(data: bytes) -> pa.Table:
+    """The table of a release's file that somebody sent, with texts in dictionaries. Refuses one of
+    a few kilobytes that would take gigabytes: of millions of equal rows, or of one long text that
+    each row repeats. What the file says of its sizes is believed."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    takes = sum(_BYTES_OF_VALUE * each.num_values + each.total_uncompressed_size for each in chunks)
+    _check_expansion(takes, len(data))
+    leaves = [file.schema.column(place) for place in range(len(file.schema))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts).read(use_threads=False)
+    for chunk in (chunk for column in table.columns for chunk in column.chunks):
+        values = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
+        if pa.types.is_dictionary(values.type):
+            lengths = pc.binary_length(values.dictionary).take(values.indices)
+            takes += pc.sum(lengths.cast(pa.int64())).as_py() or 0
+    _check_expansion(takes, len(data))
+    return table
+
+
+def _check_expansion(takes: int, size: int) -> None:
+    if takes > max(_ALWAYS_ALLOWED, _MOST_EXPANSION * size):
+        raise UsageError(
+            f"release: its table has {size:,} bytes and would take {takes:,} in memory, which no "
+            "release does; get it again from the ledger that paid for it"
+        )

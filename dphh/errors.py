@@ -36,8 +36,6 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
-    #: Whether the command that ended with this error had paid for a run.
-    spent = False
 
     def __str__(self) -> str:
         """Escapes control characters: names of files and columns must not steer a terminal."""
@@ -61,8 +59,8 @@ class CorpusError(DphhError):
 
 
 class UnreachableError(DphhError):
-    """A store or a gateway does not answer. Nothing was spent; trying again later may succeed, so
-    the exit code is not that of bad input."""
+    """A store or a gateway does not answer, or a file is not complete. Nothing was spent; trying
+    again later may succeed, so the exit code is not that of bad input."""
 
 
 class LedgerError(DphhError):

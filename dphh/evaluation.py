@@ -158,7 +158,8 @@ def evaluate(
             "at_least"
         )
     counts = truth.to_polars()
-    found = release.to_polars().select("level", "tokens").with_columns(found=pl.lit(True))
+    # An item counted within groups has a row for each.
+    found = release.to_polars().select("level", "tokens").unique().with_columns(found=pl.lit(True))
     both = counts.join(found, on=["level", "tokens"], how="full", coalesce=True).with_columns(
         pl.col("found").fill_null(False), pl.col("users").fill_null(0)
     )

@@ -18,7 +18,7 @@ from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
 from dphh.registry import VERBS, Verb
 from dphh.run import run as run_plan
-from dphh.wording.options import Options, checked_call, python_value
+from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class Plan:
 
         return detection_of(self.price, profile)
 
-    def dp_event(self) -> Any:
+    def dp_event(self) -> tuple[Any, float]:
         """The price as an event of dp_accounting, where that is installed, to be composed with what
-        other systems spend on the same users."""
+        other systems spend on the same users; and a delta to be added to what that comes to."""
         from dphh.privacy.dp_accounting_events import dp_event
 
         return dp_event(self.events)
@@ -125,6 +125,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
     except (TypeError, ValueError) as problem:
         raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
+    check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
     try:
         plan = _plan_made_again(said)
     except UsageError:

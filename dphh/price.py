@@ -42,8 +42,6 @@ class Privacy:
     #: The kind of the unit: a user; one combination of values of several user columns, of which a
     #: person may have many; or one of a user's contributions.
     protects: Literal["user", "combination", "contribution"] = "user"
-    #: Whether the theorem covers adding and removing a user, or (False) removing a user only.
-    both_directions: bool = True
     #: The condition of the statement, if the corpus is a frame, a relation or a view; else None.
     provided: str | None = None
 
@@ -73,9 +71,8 @@ class Privacy:
         return cls(
             **{
                 **{name: value for name, value in found.items() if name != "warnings"},
-                # A statement without these two is refused, although the fields have defaults.
+                # A statement without this one is refused, although the field has a default.
                 "protects": found["protects"],
-                "both_directions": found["both_directions"],
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
             }

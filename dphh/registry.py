@@ -55,8 +55,8 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
 SEARCH, BUDGET = "The search", "The budget"
 _BUDGET_OPTIONS = {
     *("epsilon", "delta", "local_epsilon", "central_epsilon", "user_epsilon"),
-    *("spurious", "decay", "shares"),
-    *("accounting", "theta", "p", "users", "users_per_level", "contributions", "pad"),
+    *("spurious", "shares"),
+    *("theta", "p", "users_per_level", "contributions", "pad"),
 }
 
 
@@ -112,7 +112,6 @@ TRIE = Verb(
     trie_levels,
     TRIE_AND_COUNTS_SCHEMA,
     read=lambda corpus, price: _checked_corpus(as_sequences(corpus, price["unit"]), price),
-    users_disclosure=trie.users_disclosure,
 )
 LDP_TRIE = Verb(
     "ldp_trie",

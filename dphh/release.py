@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, stored_table
+from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, sent_table, stored_table
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
@@ -57,7 +57,7 @@ class Release:
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
 
-    def dp_event(self) -> Any:
+    def dp_event(self) -> tuple[Any, float]:
         """What the run cost as an event of dp_accounting, as `Plan.dp_event`."""
         from dphh.privacy.dp_accounting_events import dp_event
 
@@ -190,7 +190,7 @@ class Release:
     @checked_call
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
-        out = checked_folder(folder, self.run_id)
+        out = checked_folder(folder, self.run_id, self.manifest.get(DIGEST_FIELD))
         try:
             out.mkdir(parents=True, exist_ok=True)
             write_whole(out / TABLE, self.parquet())
@@ -228,21 +228,31 @@ class Release:
                 f"release: {problem.filename} could not be read ({problem.strerror}); give the "
                 "folder that --out or Release.save wrote"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise UsageError(
                 f"release: {out / MANIFEST} is not JSON; save the release again"
             ) from None
-        release = cls.from_parquet(data, manifest)
+        release = cls.from_parquet(data, manifest, read=sent_table)
         release.verify()
         return release
 
     @classmethod
-    def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
+    def from_parquet(
+        cls,
+        data: bytes,
+        manifest: dict[str, Any],
+        *,
+        read: Callable[[bytes], pa.Table] = stored_table,
+    ) -> Release:
+        """The release of a table's file and a manifest, as the ledger stores them. `read`: how the
+        file is read."""
         try:
-            table = stored_table(data)
+            table = read(data)
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
-        except (pa.ArrowException, KeyError, ValueError):
+        except UsageError:
+            raise
+        except (pa.ArrowException, KeyError, OSError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
@@ -285,12 +295,14 @@ def stored_release(book: Ledger, run_id: str) -> Release:
     return Release.from_parquet(parquet, manifest)
 
 
-def checked_folder(folder: str | Path, run_id: str | None) -> Path:
+def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:
     """The folder to write to, which need not be there. It is refused, before anything is spent, if
-    it takes no files or has another release."""
+    it takes no files or has another release: of another run or, if the table's hash `digest` is
+    known, other rows of this run, such as all of them where `top` has a few."""
     out = local_path_to_write("out", folder).absolute()
     try:
-        taken = not _run_ids_in(out) <= {run_id} - {None}
+        run_ids, digests = _releases_in(out)
+        taken = not run_ids <= {run_id} - {None} or not (digest is None or digests <= {digest})
         # A link to nowhere is tried too: no folder can be made there.
         existing = next(each for each in (out, *out.parents) if each.exists() or each.is_symlink())
         with tempfile.TemporaryFile(dir=existing):
@@ -307,21 +319,24 @@ def checked_folder(folder: str | Path, run_id: str | None) -> Path:
     return out
 
 
-def _run_ids_in(out: Path) -> set[str | None]:
+def _releases_in(out: Path) -> tuple[set[str | None], set[str | None]]:
     """The run ids in a folder's table and manifest, of which an interrupted write leaves only the
-    table. None stands for a file without one."""
-    found: set[str | None] = set()
+    table, and the table's hash in the manifest. None stands for a file without one."""
+    run_ids: set[str | None] = set()
+    digests: set[str | None] = set()
     if (out / TABLE).exists():
         try:
-            found.add(_run_id_of(pq.read_schema(out / TABLE)))
+            run_ids.add(_run_id_of(pq.read_schema(out / TABLE)))
         except (OSError, ValueError):
-            found.add(None)
+            run_ids.add(None)
     if (out / MANIFEST).exists():
         try:
-            found.add(json.loads((out / MANIFEST).read_text(encoding="utf-8")).get("run_id"))
+            manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+            run_ids.add(manifest.get("run_id"))
+            digests.add(manifest.get(DIGEST_FIELD))
         except (OSError, ValueError, AttributeError):
-            found.add(None)
-    return found
+            run_ids.add(None)
+    return run_ids, digests
 
 
 def _run_id_of(schema: Any) -> str | None:

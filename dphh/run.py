@@ -28,7 +28,7 @@ from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
 from dphh.privacy.events import events_to_json
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, stored_release
@@ -47,6 +47,7 @@ HELP = {
     "threads": "Threads that a run may use.",
     "run_id": "The run's name; the same gives its release again, free.",
     "again": "Run and spend again what was paid for.",
+    "require_account": "Refuse a run that no account pays for.",
     "out": "Write release.parquet and release.json there.",
 }
 
@@ -59,6 +60,7 @@ def run(
     engine: str | None = None,
     run_id: str | None = None,
     again: bool = False,
+    require_account: bool = False,
     out: str | Path | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -69,7 +71,8 @@ def run(
 
     The same plan on unchanged data returns its earlier release, or continues an interrupted run
     after its last complete level, at no further cost; `again=True` spends again. With a `run_id` of
-    an earlier run, that run's release comes back whatever the data are now.
+    an earlier run, that run's release comes back whatever the data are now. `require_account`: a
+    run that no account pays for, so that nothing caps it, is refused.
     """
     price: Price = plan.price  # `plan` is a `Plan`, whose module imports this one
     corpus = corpus or plan.corpus
@@ -77,6 +80,8 @@ def run(
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
+    # Files are listed once: what the ledger is asked about is what is hashed and read.
+    corpus = replace_corpus(corpus, listed=corpus.files_of_places())
     engine = checked_engine(engine or engine_of(corpus))
     say = progress or show_budget_notes
     source = RunRandomness(randomness or SystemRandomness())
@@ -94,7 +99,7 @@ def run(
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
     # stored release needs no engine, which may take long to start. A stored release is returned
     # even if the files have changed since.
-    if (before := book.before_reading(request, run_id)) is not None:
+    if (before := book.before_reading(request, run_id, require_account)) is not None:
         if run_id == given:
             _warn_of_other_data(hash_of_files, before)
         else:
@@ -118,6 +123,7 @@ def run(
             files=None if source.is_test else hash_of_files,
             run_id=run_id,
             again=again,
+            require_account=require_account,
         )
         if not source.is_test:
             remember(request, book, booked.run_id)
@@ -285,7 +291,9 @@ def release_of(
         name: meaning for name, meaning in COLUMN_MEANINGS.items() if name in table.column_names
     }
     table = as_release_table(table)
-    return Release(table, {**manifest, DIGEST_FIELD: digest_of(table)})
+    manifest[DIGEST_FIELD] = digest_of(table)
+    # As JSON, so that it equals what the ledger stores of it and a folder gives back.
+    return Release(table, json.loads(json.dumps(manifest)))
 
 
 def settle(book: Ledger, release: Release, booked: Booked) -> Release:

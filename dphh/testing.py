@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from hashlib import blake2b
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,10 @@ class SeededRandomness:
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise UsageError(f"a seed must be an integer, not {seed!r}")
+        if find_spec("cryptography") is None:  # asked here, since a run would have paid first
+            raise UsageError(
+                "randomness: cryptography is not installed; pip install 'dphh[testing]'"
+            )
         self.seed = seed
         self._positions: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
@@ -55,12 +60,8 @@ class SeededRandomness:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
 
     def _next_words(self, count: int, purpose: str) -> RandomWords:
-        try:
-            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-        except ModuleNotFoundError:
-            raise UsageError(
-                "randomness: cryptography is not installed; pip install 'dphh[testing]'"
-            ) from None
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         with self._lock:
             position = self._positions[purpose]
             self._positions[purpose] += count

@@ -64,8 +64,7 @@ def main() -> None:
     # Who is protected: a person, with all conversations of all weeks. What pays: one account.
     corpus = dphh.Corpus(table, user="person", text="labels", as_="list")
     ledger = dphh.Ledger(asked.out / "ledger.sqlite")
-    if not ledger.accounts():
-        ledger.add("conversations", corpus, 2.0, 1e-6)
+    ledger.add("conversations", corpus, 2.0, 1e-6, if_missing=True)
 
     found = dphh.items(corpus, max_items=8, epsilon=1.0, delta=1e-7).run(ledger=ledger)
     plan = dphh.counts(

@@ -27,6 +27,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import pyarrow as pa
+from baselines.dpne import found_by as found_by_dpne
 from baselines.dpsu import Method, found_by, priced
 from colours import COLOURS, shades
 from matplotlib.axes import Axes
@@ -96,7 +97,7 @@ class Runs:
         self.corpus = dphh.Corpus(
             self.path, user="author", text="body", split="white space", lower=False
         )
-        self.ledger = out / "ledger.sqlite"
+        self.ledger = dphh.Ledger(out / "ledger.sqlite", create=True)
         self.seconds = 0.0
         self._done: dict[tuple[tuple[str, Any], ...], dphh.Release] = {}
         with duckdb.connect() as con:
@@ -148,6 +149,12 @@ class Runs:
     def single_lengths(self) -> list[int]:
         """For each length, what set union finds with the whole budget spent there."""
         return [self.baseline("single", k)[k - 1] for k in LENGTHS]
+
+    def single_side(self) -> list[int]:
+        """How many n-grams DPNE finds if a gram's beginning and its last word are enough."""
+        plan = dphh.ngrams(spurious=DEFAULT_ETA, **BASE_OPTIONS)
+        found = found_by_dpne(plan, self.corpus, "single")
+        return [found.filter(level=length).height for length in LENGTHS]
 
 
 def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
@@ -221,9 +228,14 @@ def figure_2(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     ]
 
 
+def shares_of(decay: float) -> tuple[float, ...]:
+    """The shares of the budget by which each length's noise is `decay` of the one below."""
+    return tuple(decay ** (-2 * k) for k in range(LONGEST))
+
+
 def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     etas = {eta: runs.counts(spurious=eta) for eta in sweeps.spurious}
-    decays = {c: runs.counts(decay=c) for c in sweeps.decay}
+    decays = {c: runs.counts(shares=shares_of(c)) for c in sweeps.decay}
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
     draw_lines(left, etas, "tolerated share of\nspurious n-grams (η)")
     label_axes(left, "What more tolerated spurious n-grams find", "n-grams released")
@@ -254,7 +266,7 @@ def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
 
 
 def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
-    both, single = runs.counts(), runs.counts(pruning="single")
+    both, single = runs.counts(), runs.single_side()
     shares = share_released(runs, sweeps.held_by)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
     for counts, offset, colour, label in (

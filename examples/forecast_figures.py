@@ -54,8 +54,9 @@ class Runs:
         options = {"epsilon": asked.epsilon, "max_items": asked.max_items, **changes}
         plan = dphh.ngrams(self.corpora[corpus], max_n=asked.max_n, delta=DELTA, **options)
         each = []
+        book = dphh.Ledger(asked.out / "ledger.sqlite", create=True)
         for _ in range(asked.runs):
-            levels = plan.run(ledger=asked.out / "ledger.sqlite", again=True).to_polars()["level"]
+            levels = plan.run(ledger=book, again=True).to_polars()["level"]
             each.append([int((levels == n).sum()) for n in range(1, asked.max_n + 1)])
         mean: list[float] = np.mean(each, axis=0).tolist()
         self.rows.append([corpus, what, options["epsilon"], *mean, sum(mean)])
@@ -88,7 +89,8 @@ def draw_by_epsilon(runs: Runs) -> None:
     axes.plot(EPSILONS, totals, "-o", color=FORECAST, lw=2, label=LADDER)
     tried = {}
     for decay in DECAYS:
-        label, options = f"DPNE, decay {decay:g}", {"method": "dpne", "decay": decay}
+        shares = [decay ** (-2 * k) for k in range(runs.asked.max_n)]
+        label, options = f"DPNE, decay {decay:g}", {"method": "dpne", "shares": shares}
         tried[decay] = [sum(runs.found(name, label, epsilon=e, **options)) for e in EPSILONS]
     axes.plot(EPSILONS, tried[1.0], "-s", color=DPNE, lw=2, label=PAPER)
     best = np.max([*tried.values()], axis=0)

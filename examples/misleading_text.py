@@ -84,6 +84,7 @@ def main() -> None:
         private, public = halves(asked.texts, folder)
         corpus = dphh.Corpus(private, user="user_id", text="text", split="white space", lower=False)
         truth = dphh.exact_ngrams(corpus, max_n=MAX_N)
+        book = dphh.Ledger(folder / "ledger.sqlite", create=True)
         for epsilon in map(float, asked.epsilons.split(",")):
             print(f"\n| public text, epsilon {epsilon:g} | found | by length | held by nobody |")
             print("|---|---|---|---|")
@@ -102,7 +103,7 @@ def main() -> None:
                 )
                 found, spurious = np.zeros(MAX_N), 0.0
                 for _ in range(asked.runs):
-                    release = plan.run(ledger=folder / "ledger.sqlite", again=True)
+                    release = plan.run(ledger=book, again=True)
                     levels = dphh.evaluate(release, truth).levels
                     found[: len(levels)] += [level.true for level in levels]
                     spurious += sum(level.released - level.true for level in levels)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import dphh  # noqa: F401 - gives frames their `dphh`
+import dphh  # gives frames their `dphh`
 
 DISHES = ["lentil soup", "apple pie", "fish and chips", "green curry", "rye bread", "miso soup"]
 POSITIONS = ["at home", "in town", "with friends"]
@@ -51,7 +51,7 @@ def find_dishes(folder: Path, people: int) -> None:
     )  # fmt: skip
     print(plan)
 
-    release = plan.run(ledger=folder / "ledger.sqlite")
+    release = plan.run(ledger=dphh.Ledger(folder / "ledger.sqlite", create=True))
 
     menu = pl.DataFrame({"dish": DISHES, "price": [5.0, 4.5, 9.0, 8.5, 3.0, 4.0]})  # public
     found = release.to_polars().join(menu, left_on="item", right_on="dish")

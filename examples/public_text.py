@@ -109,8 +109,9 @@ def main() -> None:
                 private, max_n=MAX_N, epsilon=epsilon, delta=DELTA, max_items=30, **prior
             )
             true, spurious = np.zeros(MAX_N), 0
+            book = dphh.Ledger(asked.out / "ledger.sqlite", create=True)
             for _ in range(asked.runs):
-                release = plan.run(ledger=asked.out / "ledger.sqlite", again=True)
+                release = plan.run(ledger=book, again=True)
                 levels = dphh.evaluate(release, truth).levels
                 true += [level.true for level in levels]
                 spurious += sum(level.released - level.true for level in levels)

@@ -52,8 +52,7 @@ def _(Path, dphh, os, pl, random):
     corpus = dphh.Corpus(messages, user="author", text="body", account="messages")
     os.environ["DPHH_LEDGER"] = str(folder / "ledger.sqlite")
     ledger = dphh.Ledger()
-    if not any(account.name == "messages" for account in ledger.accounts()):
-        ledger.add("messages", corpus, epsilon=2.0, delta=1e-7)
+    ledger.add("messages", corpus, epsilon=2.0, delta=1e-7, if_missing=True)
     return corpus, ledger
 
 

@@ -21,14 +21,13 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import numpy as np
+from baselines.triehh import theorem_epsilon
 from colours import COLOURS
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_knob import knob
 from triehh_printed import log10_theta, preprint_delta
 from triehh_votes import FixedSize, Floats, discovery_rate, hypergeometric_tail
-
-from dphh.mechanisms.trie.triehh import theorem_epsilon
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from baselines.triehh import choose_batch
 from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
 from triehh_printed import log10_theta
@@ -22,7 +23,6 @@ from triehh_sizes import unit_levels
 from triehh_votes import RATE, Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
 from dphh.mechanisms.trie.path import choose_theta_and_p
-from dphh.mechanisms.trie.triehh import choose_batch
 from dphh.udfs.noise.randomness import Randomness
 
 Bits = NDArray[np.bool_]

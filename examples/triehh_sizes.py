@@ -6,12 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scipy.special import betaincinv
-from triehh_printed import log10_theta
-from triehh_votes import RATE, Bernoulli, FixedSize, discovery_rate, holders_needed
-
-from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import (
+from baselines.triehh import (
     LARGEST_POPULATION,
     BatchParameters,
     checked_batch,
@@ -19,6 +14,11 @@ from dphh.mechanisms.trie.triehh import (
     choose_batch_for_theta,
     least_theta_within,
 )
+from scipy.special import betaincinv
+from triehh_printed import log10_theta
+from triehh_votes import RATE, Bernoulli, FixedSize, discovery_rate, holders_needed
+
+from dphh.errors import UsageError
 from dphh.privacy.search import least_whole
 
 

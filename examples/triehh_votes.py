@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from baselines.triehh import LARGEST_POPULATION
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, hypergeom
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import LARGEST_POPULATION
 from dphh.privacy.search import least_whole
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-#: Folders whose queries have the names of other folders' queries: the plain form, and Spark's own.
-_FOLDERS_OF_OTHER_FORMS = ("plain", "spark")
-
 
 @cache
 def query(name: str, engine: str = "duckdb") -> str:
@@ -25,7 +22,5 @@ def query_paths(name: str, engine: str = "duckdb") -> list[str]:
     if top.joinpath(own := f"{engine}/{name}.sql").is_file():
         return [own]
     folders = (each.name for each in top.iterdir() if each.is_dir())
-    candidates = (
-        f"{folder}/{name}.sql" for folder in folders if folder not in _FOLDERS_OF_OTHER_FORMS
-    )
+    candidates = (f"{folder}/{name}.sql" for folder in folders if folder != "spark")
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]

@@ -17,6 +17,7 @@ from hypothesis import settings
 from dphh import Corpus, Ledger
 from dphh.engines import ENGINES
 from dphh.ledger import schema
+from dphh.ledger.schema import default_path
 from tests.leftovers import pytest_configure, pytest_sessionfinish, pytest_terminal_summary
 
 #: Hooks: pytest finds them here.
@@ -187,10 +188,10 @@ def no_power_cut() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test touches the ledger of whoever runs it, nor what it keeps of public texts."""
-    path = tmp_path / "own-ledger.sqlite"
-    monkeypatch.setenv("DPHH_LEDGER", str(path))
+    monkeypatch.delenv("DPHH_LEDGER", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own-data"))
     monkeypatch.setenv("DPHH_CACHE", str(tmp_path / "own-cache"))
-    return path
+    return default_path()
 
 
 @pytest.fixture

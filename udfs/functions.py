@@ -128,7 +128,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "numbers_of_grams": Function(of.numbers_of_released_grams, (LONGS, LOOKUP), INTS),
         "pairs": Function(
             of.pairs_of_rows,
-            (INTS, INTS, INTS, ONE_INT),
+            (INTS, INTS),
             pa.struct([("lengths", INTS), ("keys", LONGS)]),
         ),
         "keys_of_words": Function(

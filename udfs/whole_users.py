@@ -33,7 +33,7 @@ from dphh.udfs.kernel.lists import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.positions import KeyIndex, pairs_of_neighbours, pairs_with_words_ahead
+from dphh.udfs.kernel.positions import KeyIndex, pairs_of_neighbours
 from dphh.udfs.kernel.words import WordsWithIds
 from dphh.udfs.rules.reweighing import ReweighingNumbers
 from dphh.udfs.rules.weights import EqualWeights, RelativeWeights
@@ -137,22 +137,14 @@ def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
     return lists_of(lengths_of(lists), released.indices(values_of(lists)))
 
 
-def pairs_of_rows(lengths: Any, grams: Any, last_words: Any, ahead: int) -> pa.Array:
-    """`dphh_pairs(lengths, grams, ends, ahead)`: how many positions each user has, and the key of
-    the pair that begins at each position.
-
-    Where `ends` is NULL, a pair is the gram at the position and the gram at the next one; positions
-    that belong to no pair are removed. Else it is the gram and the word that `ends` has `ahead`
-    positions later; all positions stay.
-    """
-    users, lists = one_array(lengths), one_array(grams)
-    positions, words = values_of(lists), values_of(one_array(last_words))
-    if len(words):
-        found = users, lists_of(lengths_of(lists), pairs_with_words_ahead(positions, words, ahead))
-    else:
-        kept, keys = pairs_of_neighbours(values_of(users), positions)
-        counts = lengths_of(users)
-        found = lists_of(counts, kept), lists_of(sums_of_runs(counts, kept), keys)
+def pairs_of_rows(lengths: Any, grams: Any) -> pa.Array:
+    """`dphh_pairs(lengths, grams)`: how many positions each user has, and the key of the pair that
+    begins at each position: the gram there and the gram at the next one. Positions that belong to
+    no pair are removed."""
+    users = one_array(lengths)
+    kept, keys = pairs_of_neighbours(values_of(users), values_of(one_array(grams)))
+    counts = lengths_of(users)
+    found = lists_of(counts, kept), lists_of(sums_of_runs(counts, kept), keys)
     return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 

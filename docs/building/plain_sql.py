@@ -1,4 +1,4 @@
-"""The files of `sql/plain/` as they are, for a page: `<!-- made: plain-NAME -->`."""
+"""The files of `tests/specification/` as they are, for a page: `<!-- made: plain-NAME -->`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "sql" / "plain"
+FOLDER = Path(__file__).parents[2] / "tests" / "specification"
 
 
 def _shown(name: str) -> str:
     text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
     lines = [line for line in text.strip().splitlines() if not line.startswith("-- noqa")]
-    return "\n".join([f"`sql/plain/{name}.sql`", "", "```sql", *lines, "```"])
+    return "\n".join([f"`tests/specification/{name}.sql`", "", "```sql", *lines, "```"])
 
 
 PLAIN_SQL: dict[str, Callable[[], str]] = {

@@ -73,8 +73,8 @@ def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
         (
             each.name,
             *(each.cap.epsilon, each.cap.delta),
-            *(each.spent.epsilon, each.spent.delta),
-            *(each.left.epsilon, each.left.delta),
+            each.used,
+            *(each.one_more.epsilon, each.one_more.delta),
             each.runs,
         )
         for each in accounts

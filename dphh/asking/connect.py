@@ -75,7 +75,7 @@ def connect(
     from duckdb.func import PythonUDFType
 
     con = duckdb.connect(str(database), config=config or {})
-    if duckdb.__version__ < "2":
+    if int(duckdb.__version__.partition(".")[0]) < 2:
         con.execute(f"SET streaming_buffer_size = '{RESULT_BUFFER_SIZE}'")
     owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
     for macro in macros(with_corpus_options=True).values():

@@ -38,7 +38,7 @@ _TEXT, _NUMBER = pa.string(), pa.float64()
 # Below: the columns of the rows that macros return, as Arrow schemas.
 #: The column `line` numbers the facts of a plan, because rows of SQL have no order.
 PLAN_SCHEMA = pa.schema({**_columns_of_type("section fact value", _TEXT), "line": pa.int32()})
-_BUDGET_COLUMN_NAMES = "cap_epsilon cap_delta spent_epsilon spent_delta left_epsilon left_delta"
+_BUDGET_COLUMN_NAMES = "cap_epsilon cap_delta used one_more_epsilon one_more_delta"
 LEDGER_SCHEMA = pa.schema(
     {"corpus": _TEXT, **_columns_of_type(_BUDGET_COLUMN_NAMES, _NUMBER), "runs": pa.int64()}
 )
@@ -104,7 +104,12 @@ class Macro:
 
 
 _MACROS_WITHOUT_VERB = (
-    Macro("ledger", (), LEDGER_SCHEMA, "What you may spend of each corpus, and what is left."),
+    Macro(
+        "ledger",
+        (),
+        LEDGER_SCHEMA,
+        "The cap of each corpus, the used share of it, and what one more run may have.",
+    ),
     Macro("corpora", (), CORPORA_SCHEMA, "The corpora, their columns, and groups to count within."),
     Macro("releases", (), RELEASES_SCHEMA, "The releases that you have made, with their run ids."),
     Macro(

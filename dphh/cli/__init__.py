@@ -6,6 +6,8 @@ import json
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -57,6 +59,8 @@ class LazyCommands(click.Group):
         return VERB_COMMANDS
 
 
+_INTERRUPTED = "interrupted; `dphh ledger show` says what is spent"
+
 #: What `dphh` prints if no command is given.
 FIRST_STEPS = """\
 dphh finds what many people share, and publishes it with differential privacy.
@@ -77,7 +81,8 @@ dphh finds what many people share, and publishes it with differential privacy.
 def cli(context: click.Context) -> None:
     """Find what many people share in private data, and publish it with differential privacy.
 
-    Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 1 anything else.
+    Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 128 + N ended by signal N
+    (143 SIGTERM, 130 Ctrl-C); 1 anything else.
     """
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)
@@ -88,9 +93,10 @@ def main() -> None:
 
     On a signal it cleans up, says so, and then ends by that signal.
     """
-    with warnings.catch_warnings(), stopping():
+    booked: set[str] = set()
+    with warnings.catch_warnings(), stopping(partial(_last_words, booked)):
         warnings.showwarning = _print_warning_in_one_line
-        code = _run_command()
+        code = _run_command(booked)
     if (number := received_signal()) is not None:
         end_by_signal(number)
     sys.exit(code)
@@ -102,56 +108,66 @@ def _print_warning_in_one_line(message: Warning | str, *_: Any, **__: Any) -> No
         click.echo(f"dphh: warning: {message}", err=True)
 
 
-def _run_command() -> int:
-    """Run the command, and return its exit code."""
+def _run_command(booked: set[str]) -> int:
+    """Run the command, and return its exit code. `booked` gets the ids of the runs that it pays."""
     try:
-        code = cli.main(prog_name="dphh", standalone_mode=False)
+        code = cli.main(prog_name="dphh", standalone_mode=False, obj=booked)
     except BaseException as problem:
-        if received_signal() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
-            _report_interruption(problem)
-            return 1
-        return _report_failure(problem)
+        return _report_failure(problem, booked)
     return code if isinstance(code, int) else 0  # an integer if the command called `Context.exit`
 
 
-def _report_failure(problem: BaseException) -> int:
-    """Print the error, and return the exit code for it."""
-    if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
-        _print_error_as_json(problem)
+def _report_failure(problem: BaseException, booked: set[str]) -> int:
+    """Print why the command ended, with `--json` for programs too, and return its exit code."""
+    kind, notes = type(problem).__name__, list(getattr(problem, "__notes__", ()))
+    number = received_signal()
+    if number is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
+        kind, message, notes = "Stopped", _INTERRUPTED, _notes_behind(problem)
+        code = 1 if number is None else 128 + number
+    else:
+        code, message = _code_and_message(problem)
+    if "--json" in sys.argv:
+        click.echo(_error_as_json(kind, message, notes, code, booked))
+    if isinstance(problem, click.ClickException):
+        problem.show()
+    else:
+        for line in (message, *notes):
+            click.echo(f"dphh: {line}", err=True)
+    return code
+
+
+def _code_and_message(problem: BaseException) -> tuple[int, str]:
     match problem:
-        case click.ClickException():
-            problem.show()
-            return problem.exit_code
-        case DphhError():
-            click.echo(f"dphh: {_message_of(problem)}", err=True)
-            _print_notes(problem)
-            return problem.exit_code
+        case click.ClickException() | DphhError():
+            return problem.exit_code, _message_of(problem)
         case ModuleNotFoundError(name="starlette" | "uvicorn"):
             missing = f"this needs {problem.name}, which is not installed"
-            click.echo(f"dphh: {missing}; pip install 'dphh[serve]'", err=True)
-            return 2
+            return 2, f"{missing}; pip install 'dphh[serve]'"
         case Exception():
             click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)
-            click.echo(
-                f"dphh: a defect of dphh, {type(problem).__name__}, whose message is withheld "
-                "because it may quote data; please report the lines above",
-                err=True,
+            return 1, (
+                f"a defect of dphh, {type(problem).__name__}, whose message is withheld "
+                "because it may quote data; please report the lines above"
             )
-            return 1
     raise problem
 
 
-def _print_error_as_json(problem: click.ClickException | DphhError) -> None:
-    """Print an error on standard output as JSON, for programs. Standard error has it as text."""
-    said = {
-        "kind": type(problem).__name__,
-        "message": _message_of(problem),
-        "notes": list(getattr(problem, "__notes__", ())),
-        "exit_code": problem.exit_code,
-        # Errors that come before a run have no `spent`: nothing was spent.
-        "spent": bool(getattr(problem, "spent", False)),
-    }
-    click.echo(json.dumps({"error": said}))
+def _error_as_json(
+    kind: str, message: str, notes: Sequence[str], exit_code: int, booked: set[str]
+) -> str:
+    """An error as standard output has it. Standard error has it as text."""
+    said = {"kind": kind, "message": message, "notes": notes, "exit_code": exit_code}
+    # Errors that come before a run is booked have spent nothing.
+    return json.dumps(
+        {"error": {**said, "spent": bool(booked), "run_id": min(booked, default=None)}}
+    )
+
+
+def _last_words(booked: set[str], number: int) -> str:
+    """What standard output gets if an engine does not come back to say it."""
+    if "--json" not in sys.argv:
+        return ""
+    return _error_as_json("Stopped", _INTERRUPTED, [], 128 + number, booked) + "\n"
 
 
 def _message_of(problem: click.ClickException | DphhError) -> str:
@@ -162,16 +178,11 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
     return respell_options(str(problem), as_flag)
 
 
-def _report_interruption(problem: BaseException) -> None:
-    """Print that the command was interrupted, and the notes of the exceptions behind it, which say
-    what is spent."""
-    click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
+def _notes_behind(problem: BaseException) -> list[str]:
+    """The notes of an error and of those behind it, which say what is spent."""
+    notes: list[str] = []
     chain: BaseException | None = problem
     while chain is not None:
-        _print_notes(chain)
+        notes += getattr(chain, "__notes__", ())
         chain = chain.__cause__ or chain.__context__
-
-
-def _print_notes(problem: BaseException) -> None:
-    for note in getattr(problem, "__notes__", ()):
-        click.echo(f"dphh: {note}", err=True)
+    return notes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+import os
+from typing import Any, TextIO
 
 import click
 
@@ -19,12 +20,17 @@ _DEFAULT_PORT = 9494
 @click.group(invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", default=_DEFAULT_PORT, show_default=True, help="The port to listen at.")
-@click.option("--certificate", metavar="FILE", help="TLS: the certificate and its chain, in PEM.")
-@click.option("--key", metavar="FILE", help="TLS: the certificate's key, in PEM.")
 @click.option(
     "--plain-http",
     is_flag=True,
-    help="Listen beyond the loopback without TLS, behind a proxy that has TLS.",
+    help="Listen beyond the loopback, for a proxy on another machine that has TLS.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="This many analysts may have a run at one time; each run has the memory limit.",
 )
 @run_options
 @click.pass_context
@@ -33,9 +39,8 @@ def serve(
     /,
     host: str,
     port: int,
-    certificate: str | None,
-    key: str | None,
     plain_http: bool,
+    runs: int,
     ledger_file: str | None,
     **run_options: Any,
 ) -> None:
@@ -46,22 +51,29 @@ def serve(
     context.obj = ledger_file
     if context.invoked_subcommand is not None:
         return
-    from dphh.gateway.connections import Server
+    from dphh.gateway.connections import FewRecords, Server
     from dphh.gateway.server import Gateway
 
     loopback = host in ("localhost", "127.0.0.1", "::1")
-    if not loopback and certificate is None and not plain_http:
+    if not loopback and not plain_http:
         raise click.UsageError(
             f"--host: {host!r} is not the loopback, and tokens would cross the network in the "
-            "open. Give --certificate and --key, or --plain-http behind a proxy with TLS"
+            "open. Put a proxy with TLS before the loopback (docs/gateway.md), or give "
+            "--plain-http if the proxy is on another machine"
         )
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logs = logging.StreamHandler()
+    logs.addFilter(FewRecords())
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", handlers=[logs]
+    )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     book = Ledger(ledger_file)
-    gateway = Gateway(book, run_options)
-    server = Server(gateway, host=host, port=port, certificate=certificate, key=key)
-    address = f"http{'s' if certificate else ''}://{host}:{server.port}"
-    click.echo(f"serving {address} to {with_noun(len(book.analysts()), 'analyst')}", err=True)
+    gateway = Gateway(book, run_options, runs=runs)
+    server = Server(gateway.app(), gateway.close, host=host, port=port)
+    click.echo(
+        f"serving http://{host}:{server.port} to {with_noun(len(book.analysts()), 'analyst')}",
+        err=True,
+    )
     server.run_until_stopped()
     click.echo("stopped; a run that was cut short goes on when it is asked for again", err=True)
 
@@ -78,6 +90,11 @@ def serve(
     show_default=True,
     help="Where the analyst finds the gateway.",
 )
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="Write the init file to FILE, which only you may read, and not to standard output.",
+)
 @click.option("--new-token", is_flag=True, help="Replace the token of an analyst who has one.")
 @click.option("--yes", is_flag=True, help="Raise a share without asking.")
 @ledger_option
@@ -89,6 +106,7 @@ def add_analyst(
     epsilon: float,
     delta: float,
     address: str,
+    out: str | None,
     new_token: bool,
     yes: bool,
     ledger_file: str | None,
@@ -96,8 +114,8 @@ def add_analyst(
     """Give an analyst a share of a corpus, and a token if they have none. Raising a share asks
     first.
 
-    On standard output: the token, once (the ledger keeps its hash alone), in an init file for
-    DuckDB's shell. On standard error: lines for Polars and curl.
+    On standard output or in --out: the token, once (the ledger keeps its hash alone), in an init
+    file for DuckDB's shell. On standard error: lines for Polars and curl.
     """
     from dphh.asking.clients import init_sql, lines_for_other_clients
 
@@ -117,14 +135,26 @@ def add_analyst(
             f"{name} has spent more than that already, so every further run is refused", err=True
         )
     if new_token or name not in book.analysts():
+        init_file = None if out is None else _new_private_file(out)
         token, address = book.give_token(name), address.rstrip("/")
-        click.echo(init_sql(address, token), nl=False)
+        click.echo(init_sql(address, token), init_file, nl=False)
+        where = "save what is on standard output as dphh.sql, then duckdb -init dphh.sql"
         click.echo(
-            f"the token of {name}, shown once: {token}\n\nin DuckDB's shell: save what is on "
-            f"standard output as dphh.sql, then duckdb -init dphh.sql\n\n"
+            f"the token of {name}, shown once: {token}\n\nin DuckDB's shell: "
+            f"{where if out is None else f'duckdb -init {out}'}\n\n"
             f"{lines_for_other_clients(address, token)}",
             err=True,
         )
+
+
+def _new_private_file(path: str) -> TextIO:
+    try:
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as problem:
+        raise UsageError(
+            f"--out: cannot make {path} ({problem.strerror}); give a file that is not there yet"
+        ) from None
+    return os.fdopen(made, "w", encoding="utf-8")
 
 
 @serve.command("remove-analyst")

@@ -45,6 +45,9 @@ _rule_option = click.option(
 )
 
 
+_quiet_option = click.option("--quiet", is_flag=True, help="Only errors on standard error.")
+
+
 @click.group()
 def ledger() -> None:
     """The budget that survives the process: one SQLite file."""
@@ -63,6 +66,10 @@ def ledger() -> None:
     is_flag=True,
     help="If the account exists, make it pay for this corpus from now on; its cap and runs stay.",
 )
+@click.option(
+    "--both-pay", is_flag=True, help="Allow files of another account: runs on them pay from both."
+)
+@_quiet_option
 @ledger_option
 @click.pass_context
 def add(
@@ -75,6 +82,8 @@ def add(
     rule: Rule | None,
     if_missing: bool,
     replace: bool,
+    both_pay: bool,
+    quiet: bool,
     ledger_file: str | None,
     **_: Any,
 ) -> None:
@@ -87,29 +96,31 @@ def add(
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
-    _check_corpus(named)
-    book = Ledger(ledger_file)
-    made = book.add(account, named, epsilon, delta, rule, if_missing=if_missing, replace=replace)
-    if (made.cap.epsilon, made.cap.delta) != (epsilon, delta):
-        said = f"({made.cap.epsilon:g}, {made.cap.delta:g})"
-        click.echo(f"note: {account} exists and keeps its cap {said}", err=True)
+    notes = _notes_on_corpus(named)
+    how = {"if_missing": if_missing, "replace": replace, "both_pay": both_pay}
+    made = Ledger(ledger_file).add(account, named, epsilon, delta, rule, **how)
+    if (made.cap.epsilon, made.cap.delta, rule or made.cap.kept) != (epsilon, delta, made.cap.kept):
+        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), kept by {made.cap.kept}"
+        notes.append(f"{account} exists and keeps its cap {said}")
+    for note in notes if not quiet else ():
+        click.echo(f"note: {note}", err=True)
     click.echo(accounts_text([made]))
 
 
-def _check_corpus(corpus: Corpus) -> None:
+def _notes_on_corpus(corpus: Corpus) -> list[str]:
     """Open the corpus before its first run: refuse wrong columns, and report rows with a NULL user
     id."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
-        click.echo(f"note: no file is at {', '.join(corpus.where)} yet", err=True)
-        return
+        return [f"no file is at {', '.join(corpus.where)} yet"]
     try:
         with closing(open_host("duckdb", corpus, SystemRandomness(), Limits())) as host:
             if corpus.content.null_users == "refuse" and host.has_rows_without_user():
                 found = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
-                click.echo(f"note: {found}; until one is done, every run is refused", err=True)
+                return [f"{found}; until one is done, every run is refused"]
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise
+    return []
 
 
 @ledger.command()
@@ -127,7 +138,8 @@ def cap(
     yes: bool,
     ledger_file: str | None,
 ) -> None:
-    """Change an account's cap, or how costs are added up under it. Raising a cap asks first."""
+    """Change an account's cap; until it has runs, also how costs are added up under it. Raising a
+    cap asks first."""
     book = existing_ledger(ledger_file)
     if not yes:
         confirm_higher_cap(
@@ -136,6 +148,24 @@ def cap(
             "People were promised the lower cap, and what is spent beyond it cannot be taken back",
         )
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, rule)]))
+
+
+@ledger.command()
+@click.argument("account")
+@click.argument("name")
+@ledger_option
+def rename(account: str, name: str, ledger_file: str | None) -> None:
+    """Give ACCOUNT another NAME. Its cap, runs, shares and history stay."""
+    click.echo(accounts_text([existing_ledger(ledger_file).rename(account, name)]))
+
+
+@ledger.command()
+@click.argument("account")
+@ledger_option
+def remove(account: str, ledger_file: str | None) -> None:
+    """Remove an ACCOUNT that has no run. What was spent stays spent: one that has runs is
+    refused."""
+    existing_ledger(ledger_file).remove(account)
 
 
 @ledger.command("groups")
@@ -169,8 +199,9 @@ def declare_or_show_groups(
 @ledger.command()
 @click.argument("account", required=False)
 @json_option
+@_quiet_option
 @ledger_option
-def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
+def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) -> None:
     """Show what was spent, the caps, and what is left; of one ACCOUNT also its runs and history.
 
     Without ACCOUNT, also the runs that no account paid for.
@@ -183,6 +214,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
         listed = [
             {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
              "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
+             "since": run.changed.isoformat(), "alive": run.is_alive,
              "local_epsilon": local_epsilon(run)}
             for run in runs
         ]  # fmt: skip
@@ -204,6 +236,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None) -> None:
         )
         if not run.accounts:
             click.echo(f"{'':<14}{visible_text(label_of(run.corpus), 10_000)}")
+        if run.process is not None:
+            click.echo(f"{'':<14}{_said_of_process(run, run.process)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to those who get the reports: local epsilon {told:g} a user")
     for change in changes:
@@ -237,13 +271,15 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 @click.option(
     "--history", is_flag=True, help="Write the changes of caps, shares and tokens instead."
 )
+@click.option("--replace", is_flag=True, help="If FILE exists, write it anew.")
+@_quiet_option
 @ledger_option
-def export(file: str, history: bool, ledger_file: str | None) -> None:
-    """Write every run to FILE, .parquet or .csv."""
-    book = existing_ledger(ledger_file)
-    book.export(file, history=history)
-    rows, noun = (book.history(), "change") if history else (book.runs(), "run")
-    click.echo(f"{with_noun(len(rows), noun)} written to {file}", err=True)
+def export(file: str, history: bool, replace: bool, quiet: bool, ledger_file: str | None) -> None:
+    """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""
+    rows = existing_ledger(ledger_file).export(file, history=history, replace=replace)
+    if not quiet:
+        noun = "change" if history else "run"
+        click.echo(f"{with_noun(rows, noun)} written to {file}", err=True)
 
 
 def statement_of(book: Ledger, account: str) -> str:
@@ -256,7 +292,7 @@ def statement_of(book: Ledger, account: str) -> str:
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         "\n## Runs",
-        *(_statement_line_on_run(book, run) for run in runs),
+        *(_statement_line_on_run(run) for run in runs),
         "\n## Totals",
         *(
             f"- {verb} by {who}: {with_noun(times, 'run')}"
@@ -274,14 +310,24 @@ def statement_of(book: Ledger, account: str) -> str:
     )
 
 
-def _statement_line_on_run(book: Ledger, run: Entry) -> str:
+def _statement_line_on_run(run: Entry) -> str:
     """The statement's line on a run. Of a settled run also the version of dphh and the engine."""
     line = f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
     line += run.analyst or run.who
-    if run.state == "settled":
-        made = book.release(run.run_id)[0]
-        line += f", made with dphh {made['versions']['dphh']} on {made['engine']['name']}"
+    if run.made_with:
+        line += f", made with {run.made_with}"
     return f"{line}, run {run.run_id}"
+
+
+def _said_of_process(run: Entry, process: dict[str, Any]) -> str:
+    """Since when a run is running, and whether a process works on it."""
+    found = {
+        True: "works on it",
+        False: "has ended; the same request goes on, and pays nothing more",
+        None: "is not seen from here",
+    }
+    said = f"process {process['pid']} on {process['host']} {found[run.is_alive]}"
+    return f"since {run.changed:%Y-%m-%d}; {visible_text(said)}"
 
 
 def local_epsilon(run: Entry) -> float | None:

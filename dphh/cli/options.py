@@ -125,11 +125,10 @@ def corpus_of_command(
     return Corpus(account_or_path, **options)
 
 
-def existing_ledger(file: str | None, *, default_may_be_absent: bool = False) -> Ledger:
-    """The ledger of a command that must not create one. A file that is named must exist; the
-    default ledger too, unless `default_may_be_absent`."""
+def existing_ledger(file: str | None) -> Ledger:
+    """The ledger of a command that has nothing to do without one, also if nobody has named it."""
     book = Ledger(file)
-    if (file is not None or not default_may_be_absent) and (why := book.absent()) is not None:
+    if (why := book.absent()) is not None:
         raise UsageError(why)
     return book
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dphh.cli.options import existing_ledger, ledger_option
+from dphh.cli.options import ledger_option
 from dphh.errors import UnknownRunError
 from dphh.ledger import Ledger
 from dphh.release import Release
@@ -66,7 +66,7 @@ def verify(folder: str, ledger_file: str | None) -> None:
     run; a folder alone does not show who made it. Exit code 2 if it is not right.
     """
     release = Release.load(folder)
-    book = existing_ledger(ledger_file, default_may_be_absent=True)
+    book = Ledger(ledger_file)
     try:
         lines = release.verify(book)
     except UnknownRunError:

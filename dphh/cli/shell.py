@@ -41,7 +41,8 @@ def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_optio
     from dphh.gateway.server import Gateway
 
     token = secrets.token_urlsafe(32)  # not for a command line, which other people can see
-    server = Server(Gateway(Ledger(ledger_file), run_options, owner_token=token))
+    gateway = Gateway(Ledger(ledger_file), run_options, owner_token=token)
+    server = Server(gateway.app(), gateway.close)
     serving = threading.Thread(target=server.run_until_stopped)
     serving.start()
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -15,7 +17,6 @@ from dphh.cli.options import (
     corpus_options,
     corpus_options_given,
     engine_option,
-    existing_ledger,
     json_option,
     ledger_option,
     options_given,
@@ -25,7 +26,6 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
-from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
@@ -43,6 +43,7 @@ _options_of_any_run = with_options(
     run_options,
     run_option("run_id"),
     run_option("again"),
+    run_option("require_account"),
     grouped_option(
         "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
     ),
@@ -63,6 +64,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
     @click.pass_context
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
+        book.booked_here = context.ensure_object(set)
         read = corpus_of_command(corpus, book, corpus_options_given(context), options["files"])
         plan = verb_function(verb, book)(read, **options_given(context, verb.options))
         _show_or_run(plan, book, options)
@@ -102,27 +104,28 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
 
         status = Console(stderr=True).status("starting")
 
+    notes: list[str] = []
+
     def show_progress(line: str) -> None:
+        if isinstance(line, Note):
+            notes.append(line.removeprefix("note: "))
         if status is not None:
             status.console.print(line, highlight=False, markup=False)
             status.update(line)
         elif isinstance(line, Note) and not options["quiet"]:
             click.echo(line, err=True)
 
-    try:
-        with status or nullcontext():
-            of_run = {name: options[name] for name in RUN_HELP}
-            release = plan.run(ledger=book, progress=show_progress, **of_run)
-    except DphhError as problem:
-        problem.spent = bool(book.booked_here)
-        raise
+    with status or nullcontext(), _warnings_kept(notes):
+        of_run = {name: options[name] for name in RUN_HELP}
+        release = plan.run(ledger=book, progress=show_progress, **of_run)
     if options["as_json"]:
         assert plan.corpus is not None
         outcome = {
             **release.manifest,
             "found": number_of_items(release.table),
             "spent": release.run_id in book.booked_here,
-            "left": [account.to_json() for account in book.accounts_of(plan.corpus)],
+            "accounts": [account.to_json() for account in book.accounts_of(plan.corpus)],
+            "notes": notes,
         }
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
         click.echo(printable_json(shown))
@@ -132,6 +135,20 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(f"written to {options['out']}", err=True)
     elif not options["quiet"]:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
+
+
+@contextmanager
+def _warnings_kept(notes: list[str]) -> Iterator[None]:
+    """Warnings are shown as always, and are notes too: what is shown may be read by nobody."""
+    shown = warnings.showwarning
+
+    def show_and_keep(message: Warning | str, *more: Any, **named: Any) -> None:
+        notes.append(str(message))
+        shown(message, *more, **named)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_and_keep
+        yield
 
 
 VERB_COMMANDS = {name.replace("_", "-"): _verb_command(verb) for name, verb in VERBS.items()}
@@ -160,7 +177,7 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
-    book = existing_ledger(ledger_file, default_may_be_absent=True)
+    book = Ledger(ledger_file)
     read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)
     first_line, newline, findings = repr(checked).partition("\n")

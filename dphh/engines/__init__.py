@@ -59,11 +59,12 @@ def check_columns(corpus: Corpus) -> None:
 
 
 def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
-    """Before a run pays, refuse a corpus with rows that have NULL in all user columns.
+    """Before a run pays, refuse a corpus with rows that have NULL in a user column.
 
-    They belong to no user, so either both of two neighbouring corpora have them or neither does.
-    All rows are looked at, whatever `where` says, and nothing else is: so no user's rows decide how
-    a request is answered, however many requests are made.
+    They belong to no user: a unit of several columns is a combination of values, and NULL is none.
+    So either both of two neighbouring corpora have them or neither does. All rows are looked at,
+    whatever `where` says, and nothing else is: so no user's rows decide how a request is answered,
+    however many requests are made.
     """
     if corpus.content.null_users == "refuse" and host.has_rows_without_user():
         raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")

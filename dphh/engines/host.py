@@ -45,7 +45,7 @@ class Host(ABC):
 
     @abstractmethod
     def has_rows_without_user(self) -> bool:
-        """Whether a row has NULL in all user columns, whatever `where` says."""
+        """Whether a row has NULL in a user column, whatever `where` says."""
 
     @abstractmethod
     def open(self) -> None:

@@ -2,17 +2,18 @@
 
 Ctrl-C, SIGTERM (a container that stops) and SIGHUP (a terminal that closes) raise an exception in
 the run, so that everything is closed as after any error. An engine may be inside native code and
-return late or never. In that case a thread removes the process's private folders and ends the
-process.
+return late or never. In that case a thread removes the process's private folders, says the last
+words for programs, and ends the process.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -36,10 +37,11 @@ def received_signal() -> int | None:
 
 
 @contextmanager
-def stopping() -> Iterator[None]:
+def stopping(last_words: Callable[[int], str] = lambda _: "") -> Iterator[None]:
     """While active, a signal that ends the process raises `Stopped` in its main thread.
 
-    Signals that the caller ignores (`nohup`) or handles are left alone.
+    Signals that the caller ignores (`nohup`) or handles are left alone. `last_words`: what standard
+    output gets, by the signal's number, if the main thread does not come back in time.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
@@ -55,7 +57,9 @@ def stopping() -> Iterator[None]:
     wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     done = threading.Event()
     threading.Thread(
-        target=_end_after_patience, args=(reading, frozenset(theirs), done), daemon=True
+        target=_end_after_patience,
+        args=(reading, frozenset(theirs), done, last_words),
+        daemon=True,
     ).start()
     for number in theirs:
         signal.signal(number, _raise_stopped)
@@ -87,11 +91,23 @@ def _raise_stopped(number: int, _: FrameType | None) -> None:
         raise Stopped
 
 
-def _end_after_patience(pipe: int, handled: frozenset[int], main_is_done: threading.Event) -> None:
+def _end_after_patience(
+    pipe: int,
+    handled: frozenset[int],
+    main_is_done: threading.Event,
+    last_words: Callable[[int], str],
+) -> None:
     """Wait for a signal; if the main thread is not done in time, clean up and end the process."""
     with os.fdopen(pipe, "rb", buffering=0) as signals:
         while came := signals.read(1):
             ours = came[0] in handled and signal.getsignal(came[0]) is _raise_stopped
             if ours and not main_is_done.wait(PATIENCE_SECONDS):
-                private_folder.close_all()
-                os._exit(128 + came[0])
+                try:
+                    private_folder.close_all()
+                    said = last_words(came[0]).encode()
+                    # Not by sys.stdout, which the main thread may hold; and a pipe that is full,
+                    # because nobody reads it, must not keep the process.
+                    if said and select.select([], [1], [], 0)[1]:
+                        os.write(1, said)
+                finally:
+                    os._exit(128 + came[0])

@@ -15,6 +15,7 @@ from dphh.asking.answers import answer_without_plan
 from dphh.asking.macros import Macro
 from dphh.errors import BudgetRefused, DphhError, UnknownRunError, UsageError
 from dphh.ledger import Account, Ledger, Request
+from dphh.ledger.spending import usage_phrase
 from dphh.report.plan_lines import Section, share_of_cap_line
 from dphh.wording.options import check_known
 
@@ -56,13 +57,12 @@ def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) ->
 
 def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
     """The part of a plan about the ledger: how much of the cap of `account` the run takes, and what
-    is spent and left of it. `account`: an analyst's share, or the owner's account."""
+    is used and left of it. `account`: an analyst's share, or the owner's account."""
     outlook = book.outlook(request)
     lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
     if (takes := share_of_cap_line(outlook, "your budget")) is not None:
         lines.append(("this run", takes))
-    lines += [("yours", str(account.cap)), ("spent", str(account.spent))]
-    return ("ledger", [*lines, ("left", str(account.left))])
+    return ("ledger", [*lines, ("yours", f"{account.cap}; {usage_phrase(account)}")])
 
 
 def answer_to_error(problem: BaseException, analyst: str | None, *, of_run: bool = False) -> Answer:

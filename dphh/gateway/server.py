@@ -36,8 +36,9 @@ from dphh.asking.asked import required_corpus_name, typed_options
 from dphh.asking.clients import gateway_page
 from dphh.asking.macros import Macro, macros
 from dphh.errors import DphhError, UsageError
+from dphh.gateway.connections import without_limits
 from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, table_without_plan
-from dphh.gateway.worker import Order, Worker
+from dphh.gateway.worker import Order, Workers
 from dphh.ledger import Ledger
 from dphh.wording.options import check_required, did_you_mean
 
@@ -52,8 +53,10 @@ MOST_REQUESTS_OF_ANALYST = 8
 #: another kept answer only a request for a part of it.
 KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
-#: Pricing is stopped after so many seconds. It reads no data, so only absurd options take longer.
+#: Pricing is stopped after so many seconds, if it has not used up the processor's seconds before.
 MOST_PRICING_SECONDS = 30.0
+#: This many plans are priced at one time, each of another analyst. An absurd one stops one of them.
+PLANNERS = 2
 #: A client whose request is refused for now is told to repeat it after so many seconds.
 RETRY_SECONDS = 10
 
@@ -81,33 +84,43 @@ class _KeptAnswer(NamedTuple):
 
 class Gateway:
     """Answers requests. `run_options`: the options of `Plan.run` for all runs. With `owner_token`,
-    for an owner's own shell, there are no analysts: only that token may ask, about all corpora."""
+    for an owner's own shell, there are no analysts: only that token may ask, about all corpora.
+    `runs`: this many go on at one time, each of another analyst."""
 
     def __init__(
-        self, ledger: Ledger, run_options: Mapping[str, Any], owner_token: str | None = None
+        self,
+        ledger: Ledger,
+        run_options: Mapping[str, Any],
+        owner_token: str | None = None,
+        *,
+        runs: int = 1,
     ) -> None:
         self._ledger, self._owner_token = ledger, owner_token
         self._in_flight: Counter[str | None] = Counter()
         self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
         self._tasks: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
-        self._turns = defaultdict[tuple[str | None, bool], asyncio.Lock](asyncio.Lock)
-        # A worker does one thing at a time. With two, plans do not wait for runs, nor runs for
-        # plans.
-        self._planner, self._runner = Worker(None), Worker(run_options)
+        # Orders of one analyst take turns with those of others: each analyst has one at a time with
+        # a planner, and one with a runner.
+        self._pricing = defaultdict[str | None, asyncio.Lock](asyncio.Lock)
+        self._running = defaultdict[str | None, asyncio.Lock](asyncio.Lock)
+        # Plans do not wait for runs, nor runs for plans.
+        self._planners, self._runners = Workers(PLANNERS, None), Workers(runs, run_options)
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/", _home_page),
                 Route("/healthz", lambda _: PlainTextResponse("ok")),
-                Route("/v1/{path:path}", self),
+                # Another method is refused with its status: a table with status 200 would be a
+                # defect where the method is CONNECT.
+                Route("/v1/{path:path}", self, methods=["GET"]),
             ]
         )
 
     def close(self) -> None:
         """Interrupt all runs. A run continues when the same request comes again."""
-        self._runner.close()
-        self._planner.close()
+        self._runners.close()
+        self._planners.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -123,9 +136,10 @@ class Gateway:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
             try:
-                response = await self._response(request, analyst, path, answer_format)
-                async with asyncio.timeout(_SENDING_SECONDS):
-                    await response(scope, receive, send)
+                with without_limits(scope.get("client")):
+                    response = await self._response(request, analyst, path, answer_format)
+                    async with asyncio.timeout(_SENDING_SECONDS):
+                        await response(scope, receive, send)
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:
@@ -201,19 +215,17 @@ class Gateway:
         return task
 
     async def _answer_in_turn(self, order: Order, *, pays: bool) -> Answer:
-        """Price the order, in limited time; then, if it pays, run it. Orders of one analyst take
-        turns with those of others: each analyst has one at a time with a worker."""
-        async with self._turns[order.analyst, pays]:
-            answer = await self._planner.answer(order, MOST_PRICING_SECONDS)
-            if answer is None:
-                slow = (
-                    "Pricing took too long, or its process ended. Ask again; if that is no help, "
-                )
-                return Answer(refused=f"{slow}give smaller options. Nothing was spent", status=503)
-            if pays and answer.refused is None:
-                answer = await self._runner.answer(order)
-            cut_short = "The run was cut short. Ask again: it goes on, at no further price"
-            return answer or Answer(refused=cut_short, status=503)
+        """Price the order, in limited time; then, if it pays, run it."""
+        async with self._pricing[order.analyst]:
+            answer = await self._planners.answer(order, MOST_PRICING_SECONDS)
+        if answer is None:
+            slow = "Pricing took too long, or its process ended. Ask again; if that is no help, "
+            return Answer(refused=f"{slow}give smaller options. Nothing was spent", status=503)
+        if pays and answer.refused is None:
+            async with self._running[order.analyst]:
+                answer = await self._runners.answer(order)
+        cut_short = "The run was cut short. Ask again: it goes on, at no further price"
+        return answer or Answer(refused=cut_short, status=503)
 
 
 def _log(answer: Answer, requested: str, analyst: str | None) -> None:
@@ -224,8 +236,6 @@ def _log(answer: Answer, requested: str, analyst: str | None) -> None:
 def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, str]]:
     """The macro that a request names, and its arguments by name, each given once."""
     headers, query = request.headers, request.scope["query_string"]
-    if request.method not in ("GET", "HEAD"):
-        raise Refused("Only GET and HEAD are answered", 405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise UsageError("A request must have no body: give its options in the address")
     by_path = {macro.gateway_path: macro for macro in macros(with_corpus_options=False).values()}

@@ -32,8 +32,9 @@ from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
 from dphh.report.plan_lines import sections_without_ledger
 
-#: The most bytes of memory for pricing, which reads no data: only an absurd option needs more.
-_MOST_PRICING_BYTES = 6 * 2**30
+#: The most bytes of address space, and seconds of the processor, for pricing one plan. It reads no
+#: data, so only absurd options need more.
+_MOST_PRICING_BYTES, _MOST_PRICING_CPU_SECONDS = 3 * 2**30, 10
 #: After a signal, a worker has this many seconds to clean up.
 _CLEANUP_SECONDS = 8.0
 
@@ -47,6 +48,30 @@ class Order:
     verb: str
     corpus: str
     options: tuple[tuple[str, Any], ...]
+
+
+class Workers:
+    """So many processes, each of which answers one order at a time. Orders wait in the order in
+    which they came."""
+
+    def __init__(self, count: int, run_options: Mapping[str, Any] | None) -> None:
+        self._all = [Worker(run_options) for _ in range(count)]
+        self._idle = asyncio.LifoQueue[Worker]()  # the last one has its modules loaded
+        for worker in reversed(self._all):
+            self._idle.put_nowait(worker)
+
+    async def answer(self, order: Order, seconds: float | None = None) -> Answer | None:
+        worker = await self._idle.get()
+        try:
+            return await worker.answer(order, seconds)
+        finally:
+            self._idle.put_nowait(worker)
+
+    def close(self) -> None:
+        """Interrupt the runs, so that they clean up, all at the same time; end the processes."""
+        with ThreadPoolExecutor(len(self._all)) as threads:
+            for worker in self._all:
+                threads.submit(worker.close)
 
 
 class Worker:
@@ -105,15 +130,25 @@ def _answer_orders(pipe: Connection, run_options: Mapping[str, Any] | None) -> N
     os.umask(0o077)
     if run_options is None:
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_PRICING_BYTES, _MOST_PRICING_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")  # the owner's terminal must not show an analyst's warnings
     server = multiprocessing.parent_process()
     threading.Thread(target=_end_with_server, args=(server,), daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while received_signal() is None:  # a signal ends the worker
             order = pipe.recv()
+            if run_options is None:
+                _limit_cpu_seconds()
             with stopping():
                 answer = _answer_unless_stopped(order, run_options)
             pipe.send(answer)
+
+
+def _limit_cpu_seconds() -> None:
+    """Let the kernel end this process if it uses too much of the processor from now on."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(used.ru_utime + used.ru_stime) + _MOST_PRICING_CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 def _end_with_server(server: Any) -> None:

@@ -24,12 +24,13 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger.budget import Booking, Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
-from dphh.ledger.schema import default_path, exists, reading, writing
+from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.reader.paths import local_path_to_write
 from dphh.reader.user import unit_and_columns
+from dphh.wording.lines import with_noun
 from dphh.wording.options import checked_call
 
 SECONDS_PER_DAY = 24 * 60 * 60
@@ -38,12 +39,21 @@ SECONDS_PER_DAY = 24 * 60 * 60
 class Accounts:
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
-    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        analyst: str | None = None,
+        *,
+        create: bool = False,
+    ) -> None:
         # The path is resolved once: it must not name another ledger when the process changes its
         # working folder, and SQLite names the journal after the real file.
         named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
         self.analyst = analyst
+        if create:
+            with writing(self.path, create=True):
+                pass
 
     def __repr__(self) -> str:
         """The ledger's path, and what every account has spent and left."""
@@ -64,6 +74,7 @@ class Accounts:
         *,
         if_missing: bool = False,
         replace: bool = False,
+        both_pay: bool = False,
     ) -> Account:
         """Add an account: a name and a cap for a corpus. `kept`: the rule of the cap, "divergence"
         (the default: for items, ngrams and counts) or "sums" (for trie and ldp_trie; the default
@@ -71,22 +82,30 @@ class Accounts:
 
         An account that exists keeps its cap and what it has spent. `if_missing`: it stays as it
         is, if it is for this corpus. `replace`: it is for this corpus from now on, as when its
-        data have moved or its user column was wrong.
+        data have moved; its user columns may change until it has runs.
 
-        Earlier runs on any of the corpus's files count as spent.
+        Earlier runs on any of the corpus's files count as spent. Files of another account are
+        refused, unless `both_pay`: each run on them then pays from both.
         """
         cap = checked_cap(epsilon, delta, kept)
-        is_name = re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", account)
-        if not is_name or account.endswith(".parquet"):
-            raise UsageError(
-                f"account: found the name {account!r}; give letters, digits, '_', '-' and '.' "
-                "alone, and not the name of a Parquet file: commands take other texts for paths"
-            )
+        _check_account_name(account)
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
         text = canonical_json(as_recorded(corpus))
-        with writing(self.path) as con:
+        with writing(self.path, create=True) as con:
             there = next(iter(accounts_in(con, lambda own: own.account == account)), None)
+            if there is not None:
+                if not replace:
+                    if if_missing and canonical_json(as_recorded(there.corpus)) == text:
+                        return there
+                    raise UsageError(
+                        f"The account {account!r} exists. Choose another name, change its cap with "
+                        "`dphh ledger cap`, or say that it is for this corpus from now on: "
+                        "replace=True"
+                    )
+                _refuse_other_promise(there, corpus.user, kept or there.cap.kept)
+            if not both_pay:
+                _refuse_files_of_others(con, account, corpus)
             if there is None:
                 con.execute(
                     "INSERT INTO accounts (name, source, epsilon, delta, kept) "
@@ -94,20 +113,13 @@ class Accounts:
                     (account, text, cap.epsilon, cap.delta, cap.kept),
                 )
                 record_change(con, "cap", account, None, _cap_in_words(cap))
-            elif replace:
+            else:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
                 was, now = (
                     f"{label_of(each)}, {unit_and_columns(each.user)}"
                     for each in (there.corpus, corpus)
                 )
                 record_change(con, "corpus", account, was, now)
-            elif if_missing and canonical_json(as_recorded(there.corpus)) == text:
-                return there
-            else:
-                raise UsageError(
-                    f"The account {account!r} exists. Choose another name, change its cap with "
-                    "`dphh ledger cap`, or say that it is for this corpus from now on: replace=True"
-                )
             # A new account, or one whose corpus is replaced, pays for earlier runs on its files.
             for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
                 if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
@@ -122,19 +134,50 @@ class Accounts:
     def set_cap(
         self, account: str, epsilon: float, delta: float, kept: Rule | None = None
     ) -> Account:
-        """Change a cap; its rule stays, unless `kept` is given. A cap below what was spent is
-        allowed, and refuses all further runs."""
+        """Change a cap. Its rule stays; until the account has runs, `kept` may name another. A cap
+        below what was spent is allowed, and refuses all further runs."""
         with writing(self.path) as con:
             before = account_named(con, account)
             if kept is None and delta > 0:
                 kept = before.cap.kept
             cap = checked_cap(epsilon, delta, kept)
+            _refuse_other_promise(before, before.corpus.user, cap.kept)
             con.execute(
                 "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
                 (cap.epsilon, cap.delta, cap.kept, before.id),
             )
             record_change(con, "cap", account, _cap_in_words(before.cap), _cap_in_words(cap))
             return account_named(con, account)
+
+    @checked_call
+    def rename(self, account: str, name: str) -> Account:
+        """Give an account another name. Its cap, runs, shares and history stay."""
+        _check_account_name(name)
+        with writing(self.path) as con:
+            found = account_named(con, account)
+            if name in account_names(con):
+                raise UsageError(f"The account {name!r} exists. Choose another name")
+            con.execute("UPDATE accounts SET name = ? WHERE id = ?", (name, found.id))
+            con.execute("UPDATE history SET account = ? WHERE account = ?", (name, account))
+            record_change(con, "name", name, account, name)
+            return account_named(con, name)
+
+    @checked_call
+    def remove(self, account: str) -> None:
+        """Remove an account that has no run, with its shares. One that has runs is refused: its
+        data would have a fresh cap, although its releases are known."""
+        with writing(self.path) as con:
+            found = account_named(con, account)
+            if found.runs:
+                raise UsageError(
+                    f"account: {account!r} has paid for {with_noun(found.runs, 'run')}, and what "
+                    "was spent stays spent, so it cannot be removed. Nothing was changed. "
+                    "`dphh ledger cap` with epsilon 0 refuses all further runs; "
+                    "`dphh ledger rename` gives it another name"
+                )
+            con.execute("DELETE FROM shares WHERE account = ?", (found.id,))
+            con.execute("DELETE FROM accounts WHERE id = ?", (found.id,))
+            record_change(con, "account", account, f"{label_of(found.corpus)}, {found.cap}", None)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
         """Declare which values of a column are public, so that users may be counted within them.
@@ -167,7 +210,8 @@ class Accounts:
     def accounts(self) -> list[Account]:
         """All accounts; for an analyst's ledger, that analyst's shares of them."""
         if self.analyst is not None:
-            return self.shares(self.analyst)
+            # What a share has left must not depend on what others have spent of the account.
+            return [replaced(share, whole=None) for share in self.shares(self.analyst)]
         with reading(self.path) as con:
             return accounts_in(con)
 
@@ -183,12 +227,7 @@ class Accounts:
 
     def absent(self) -> str | None:
         """A message if the ledger does not exist, else None."""
-        if exists(self.path):
-            return None
-        return (
-            f"There is no ledger at {self.path}. If there was one, put it back, or name its file "
-            "(--ledger, DPHH_LEDGER). If there was none, `dphh ledger add ACCOUNT CORPUS` makes it."
-        )
+        return None if exists(self.path) else absent_message(self.path)
 
     def history(self, account: str | None = None) -> list[Change]:
         """What owners changed in one account; without `account`, in all and in analysts' tokens."""
@@ -265,6 +304,45 @@ class Accounts:
 
 
 # The functions below run inside the caller's transaction, on its connection.
+
+
+def _refuse_other_promise(account: Account, user: tuple[str, ...], kept: Rule) -> None:
+    """Refuse other user columns, or another rule, for an account that has runs."""
+    if not account.runs:
+        return
+    runs = with_noun(account.runs, "run")
+    if user != account.corpus.user:
+        raise UsageError(
+            f"user: the {runs} of {account.name!r} count as spent for "
+            f"{unit_and_columns(account.corpus.user)}, and promise nothing to "
+            f"{unit_and_columns(user)}. Nothing was changed. Give these user columns to a new "
+            "account, for which the runs count as spent too; first this account, unchanged, gets "
+            "another place instead of these files, by replace=True"
+        )
+    if kept != account.cap.kept:
+        raise UsageError(
+            f"kept: {account.name!r} has {runs}, so its rule stays {account.cap.kept!r}: where "
+            f"releases may have led to the change to {kept!r}, neither rule's theorem holds. "
+            "Nothing was changed. Leave kept out"
+            + (", and give a delta above 0" if account.cap.kept == "divergence" else "")
+        )
+
+
+def _refuse_files_of_others(con: sqlite3.Connection, account: str, corpus: Corpus) -> None:
+    """Refuse a corpus whose files are another account's too."""
+    places = places_of(corpus)
+
+    def is_other_payer(own: Corpus) -> bool:
+        shared = holds(own, places) or holds(corpus, places_of(own))
+        return own.account != account and shared
+
+    for other in accounts_in(con, is_other_payer):
+        raise UsageError(
+            f"corpus: {label_of(corpus)} has files of the account {other.name!r} "
+            f"({label_of(other.corpus)}), and each run on them would pay from both. Nothing was "
+            "changed. If that is meant, give both_pay=True. `dphh ledger cap` changes a cap, "
+            "`dphh ledger rename` a name"
+        )
 
 
 def account_names(con: sqlite3.Connection) -> list[str]:
@@ -348,6 +426,15 @@ def login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # the login has a number and no name, as often in a container
         return f"user {os.getuid()}"
+
+
+def _check_account_name(name: str) -> None:
+    is_name = re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name)
+    if not is_name or name.endswith(".parquet"):
+        raise UsageError(
+            f"account: found the name {name!r}; give letters, digits, '_', '-' and '.' "
+            "alone, and not the name of a Parquet file: commands take other texts for paths"
+        )
 
 
 def _cap_in_words(cap: Cap) -> str:

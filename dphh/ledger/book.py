@@ -45,6 +45,7 @@ from dphh.ledger.entries import (
     canonical_json,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
+from dphh.ledger.processes import this_process
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.privacy.events import events_from_json, events_to_json
@@ -55,6 +56,12 @@ from dphh.wording.cells import safe_cell
 
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
+#: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
+PAYERS = """
+    SELECT name FROM charges JOIN accounts ON id = account WHERE run = {run} AND (
+        :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
+    ) ORDER BY id
+"""
 #: The most attempts of one run: each failure may disclose something about the data that no theorem
 #: covers (docs/threats.md).
 MOST_ATTEMPTS = 20
@@ -66,10 +73,19 @@ class Ledger(Accounts):
 
     With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
     that it names, and from the account. Other runs are not found.
+
+    A file that `path` or DPHH_LEDGER names must exist, unless an account is added or `create`: in a
+    new ledger, as by a misspelled path, nothing is spent yet and nothing is capped.
     """
 
-    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
-        super().__init__(path, analyst)
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        analyst: str | None = None,
+        *,
+        create: bool = False,
+    ) -> None:
+        super().__init__(path, analyst, create=create)
         #: The ids of the runs that this object booked or continued.
         self.booked_here: set[str] = set()
 
@@ -81,13 +97,15 @@ class Ledger(Accounts):
         files: str | None = None,
         run_id: str | None = None,
         again: bool = False,
+        require_account: bool = False,
     ) -> Booked:
         """Find the run of this request; if there is none, charge its whole price to every account
         that pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
-        alone. `again`: book a new run, whatever ran before.
+        alone. `again`: book a new run, whatever ran before. `require_account`: refuse a run that no
+        account pays for.
         """
         places = places_of(request.corpus)  # links are resolved before the ledger is locked
         with writing(self.path) as con:
@@ -95,7 +113,7 @@ class Ledger(Accounts):
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
-                payers = self._payers(con, request.corpus, places)
+                payers = self._payers(con, request.corpus, places, required=require_account)
                 self._check_caps(con, request, payers)
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert_run(con, run, request, setting, files, payers)
@@ -107,31 +125,35 @@ class Ledger(Accounts):
         """The last run of an equal request by the same caller."""
         with reading(self.path) as con:
             found = self._last_equal_run(con, request)
-            return None if found is None else self._entry(con, found)
+            return None if found is None else self._entries(con, run=found["sequence"])[0]
 
-    def before_reading(self, request: Request, run_id: str | None) -> Booked | None:
+    def before_reading(
+        self, request: Request, run_id: str | None, require_account: bool = False
+    ) -> Booked | None:
         """What `book` would do, asked before any data is read: the settled run with this id; None
         if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if run_id is None else self._find_earlier_run(con, request, None, run_id)
             if found is None:
-                self._check_caps(con, request, self._payers(con, request.corpus, places))
+                payers = self._payers(con, request.corpus, places, required=require_account)
+                self._check_caps(con, request, payers)
                 return None
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
     def outlook(self, request: Request) -> Outlook:
         """Which accounts would pay for this request now, whether they allow it, and what is left
-        under their caps. Changes nothing."""
+        under their caps. Changes nothing. To an analyst it tells of the analyst's shares alone: it
+        is free, and would find what others have spent of an account."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
             payers, refused = [], None
             try:
                 payers = self._payers(con, request.corpus, places)
-                self._check_caps(con, request, payers)
-            except BudgetRefused as problem:
+                self._check_caps(con, request, payers, shares_only=self.analyst is not None)
+            except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
-            if self.analyst is not None:  # an analyst may know only their own share
+            if self.analyst is not None:
                 shares = [share_of(con, each, self.analyst) for each in payers[:1]]
                 payers = [each for each in shares if each is not None]
         price = request.price
@@ -177,7 +199,7 @@ class Ledger(Accounts):
             # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
-                "setting = NULL WHERE sequence = ?",
+                "setting = NULL, process = NULL WHERE sequence = ?",
                 (start_of_today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
@@ -189,7 +211,7 @@ class Ledger(Accounts):
         request continues it."""
         with writing(self.path) as con:
             con.execute(
-                "UPDATE runs SET state = 'failed', changed = ? "
+                "UPDATE runs SET state = 'failed', changed = ?, process = NULL "
                 "WHERE run_id = ? AND state = 'running'",
                 (start_of_today(), run.run_id),
             )
@@ -211,15 +233,11 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
-            query = """
-                SELECT * FROM runs WHERE :analyst IS NULL OR analyst = :analyst ORDER BY sequence
-            """
-            found = [self._entry(con, run) for run in con.execute(query, {"analyst": self.analyst})]
-        return [each for each in found if account is None or account in each.accounts]
+            return self._entries(con, account)
 
-    def export(self, path: str | Path, *, history: bool = False) -> None:
-        """Write every run, or what owners changed (`history`), to a new `.parquet` or `.csv`, whole
-        or not at all."""
+    def export(self, path: str | Path, *, history: bool = False, replace: bool = False) -> int:
+        """Write every run, or what owners changed (`history`), to a `.parquet` or `.csv`, whole or
+        not at all. An existing file is refused, unless `replace`. Returns the number of rows."""
         import polars as pl
 
         target, written = local_path_to_write("export", path), io.BytesIO()
@@ -235,7 +253,8 @@ class Ledger(Accounts):
         else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
             safe = pl.col(pl.String).map_elements(safe_cell, pl.String)
             table.with_columns(safe).write_csv(written)
-        write_unless_other_file("export", target, written.getvalue())
+        write_unless_other_file("export", target, written.getvalue(), replace=replace)
+        return len(listed)
 
     def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
@@ -265,7 +284,12 @@ class Ledger(Accounts):
         return found[0] if found else None
 
     def _payers(
-        self, con: sqlite3.Connection, corpus: Corpus, places: frozenset[str]
+        self,
+        con: sqlite3.Connection,
+        corpus: Corpus,
+        places: frozenset[str],
+        *,
+        required: bool = False,
     ) -> list[Account]:
         """The accounts that pay: the one that the corpus names, then those that hold its files."""
         named = [] if corpus.account is None else [account_named(con, corpus.account)]
@@ -279,9 +303,22 @@ class Ledger(Accounts):
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
         others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
+        if required and not named and not others:
+            raise UsageError(
+                "account: none pays for this corpus, so nothing would cap the run, and "
+                "require_account=True. Nothing was spent. Correct the corpus or the ledger, or add "
+                "an account with `dphh ledger add`"
+            )
         return [*named, *others]
 
-    def _check_caps(self, con: sqlite3.Connection, request: Request, payers: list[Account]) -> None:
+    def _check_caps(
+        self,
+        con: sqlite3.Connection,
+        request: Request,
+        payers: list[Account],
+        *,
+        shares_only: bool = False,
+    ) -> None:
         """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
         allow."""
         shares: list[Account | None] = []
@@ -292,19 +329,18 @@ class Ledger(Accounts):
                     f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
                 )
-        for each in [*filter(None, shares), *payers]:
+        for each in [*filter(None, shares), *([] if shares_only else payers)]:
             same_user = each.corpus.user == request.corpus.user
             if same_user and fits([*each.prices, request.price], each.cap):
                 continue
-            if self.analyst is not None and each in payers[1:]:
-                # An analyst must not learn of other accounts, nor what they have spent.
+            if self.analyst is not None and each in payers:
+                # An analyst must not learn what others have spent, nor of other accounts.
                 raise BudgetRefused(
-                    "Refused: another corpus of the ledger has rows in the same files, and does "
-                    "not allow this run. Nothing was spent. Ask for less, or ask the corpora's "
-                    "owner."
+                    "Refused: your share allows this run, but what is left for all who may ask "
+                    "does not. Nothing was spent. Ask for less, or ask the corpus's owner."
                 )
-            if not same_user:
-                raise BudgetRefused(
+            if not same_user:  # a misspelled option, and no budget that is used up
+                raise UsageError(
                     f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
                     f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                     "does not protect them. Nothing was spent. Use the account's user columns."
@@ -339,6 +375,7 @@ class Ledger(Accounts):
             "attempts": 1,
             "key": key,
             "setting": canonical_json(setting),
+            "process": canonical_json(this_process()),
         }
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
@@ -346,18 +383,40 @@ class Ledger(Accounts):
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
         return Booked(run_id, tuple(each.name for each in payers), new=True, key=key)
 
-    def _entry(self, con: sqlite3.Connection, run: sqlite3.Row) -> Entry:
+    def _entries(
+        self, con: sqlite3.Connection, account: str | None = None, run: int | None = None
+    ) -> list[Entry]:
+        """All runs in their order; or those that an account paid for, or one run."""
+        payers = PAYERS.format(run="sequence")
+        query = f"""
+            SELECT
+                sequence, run_id, verb, epsilon, delta, state, who, analyst, source, parameters,
+                events, recorded, changed, files, process,
+                json_extract(manifest, '$.versions.dphh') AS dphh,
+                json_extract(manifest, '$.engine.name') AS engine,
+                (SELECT json_group_array(name) FROM ({payers})) AS payers
+            FROM runs
+            WHERE (:analyst IS NULL OR analyst = :analyst) AND (:run IS NULL OR sequence = :run)
+                AND (:account IS NULL OR :account IN ({payers}))
+            ORDER BY sequence
+        """
+        asked = {"analyst": self.analyst, "account": account, "run": run}
         unchanged = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
-        return Entry(
-            **{name: run[name] for name in unchanged},
-            accounts=_payer_names(con, run["sequence"], self.analyst),
-            corpus=corpus_from_json(json.loads(run["source"])),
-            parameters=json.loads(run["parameters"]),
-            events=events_from_json(json.loads(run["events"])),
-            when=datetime.fromtimestamp(run["recorded"], UTC),
-            changed=datetime.fromtimestamp(run["changed"], UTC),
-            files=run["files"] or "",
-        )
+        return [
+            Entry(
+                **{name: found[name] for name in unchanged},
+                accounts=tuple(json.loads(found["payers"])),
+                corpus=corpus_from_json(json.loads(found["source"])),
+                parameters=json.loads(found["parameters"]),
+                events=events_from_json(json.loads(found["events"])),
+                when=datetime.fromtimestamp(found["recorded"], UTC),
+                changed=datetime.fromtimestamp(found["changed"], UTC),
+                files=found["files"] or "",
+                made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",
+                process=json.loads(found["process"] or "null"),
+            )
+            for found in con.execute(query, asked)
+        ]
 
 
 # The functions below run inside the caller's transaction, on its connection.
@@ -387,7 +446,9 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
             "again=True spends again."
         )
     con.execute(
-        "UPDATE runs SET attempts = attempts + 1, state = 'running' WHERE sequence = ?", (run,)
+        "UPDATE runs SET attempts = attempts + 1, state = 'running', changed = ?, process = ? "
+        "WHERE sequence = ?",
+        (start_of_today(), canonical_json(this_process()), run),
     )
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
@@ -426,12 +487,8 @@ def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredReleas
 
 def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
     """The accounts that paid for a run; for an analyst, only those that gave them a share."""
-    query = """
-        SELECT name FROM charges JOIN accounts ON id = account WHERE run = :run AND (
-            :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
-        ) ORDER BY id
-    """
-    return tuple(name for (name,) in con.execute(query, {"run": run, "analyst": analyst}))
+    found = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": analyst})
+    return tuple(name for (name,) in found)
 
 
 def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:

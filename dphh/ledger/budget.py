@@ -161,14 +161,13 @@ def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
     return least_whole(are_too_many, above=0) - 1
 
 
-def spent(prices: Sequence[Booking], cap: Cap) -> Budget:
-    """The smallest epsilon that is proved for these runs together at the cap's delta. Without a run
-    both are 0."""
+def proved_epsilon(prices: Sequence[Booking], cap: Cap) -> float:
+    """The smallest epsilon that is proved for these runs together at the cap's delta."""
     if not prices:
-        return Budget(0.0, 0.0)
+        return 0.0
     claims = amounts_of(prices, None)
     summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
-    return Budget(min(summed, compose(_events(prices)).epsilon(cap.delta)), cap.delta)
+    return min(summed, compose(_events(prices)).epsilon(cap.delta))
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
@@ -289,8 +288,6 @@ def amounts_of(prices: Sequence[Booking], order: float | None) -> LossAndDelta:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response_epsilon is not None:
             divergences.append(_divergence_of_randomised_response(cost.response_epsilon, order))
-        if cost.one_direction_epsilon is not None:
-            divergences.append(cost.one_direction_epsilon)
         if cost.delta is not None:
             delta += Fraction(cost.delta)
     return LossAndDelta(order, math.fsum(divergences) * (1 + _ROUNDING_ERROR), delta)

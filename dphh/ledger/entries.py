@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
+from dphh.ledger.processes import is_alive
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded
@@ -39,12 +40,12 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash that is equal for equal requests. It leaves out the notes of events, and for a
-        corpus of files the account that it names."""
+        """A hash that is equal for equal requests. It leaves out the notes of events, the order of
+        files, and for a corpus of files the account that it names."""
         asked = [
             self.verb,
             self.parameters,
-            as_recorded(self.corpus),
+            as_recorded(self.corpus) | {"where": sorted(self.corpus.where)},
             None if self.corpus.kind == "path" else self.corpus.account,
             events_to_json(self.price.events, with_notes=False),
             self.price.epsilon,
@@ -97,6 +98,15 @@ class Entry:
     analyst: str | None  # the analyst who asked for the run at the gateway
     #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
     files: str = field(repr=False)
+    #: Of a settled run, the version of dphh and the engine that made it.
+    made_with: str | None = None
+    #: Of a running run, the process that works on it (`dphh.ledger.processes`).
+    process: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def is_alive(self) -> bool | None:
+        """Of a running run, whether its process is still there; None if that is not seen here."""
+        return None if self.process is None else is_alive(self.process)
 
     def to_json(self) -> dict[str, Any]:
         """The run's values for RUN_COLUMNS, among others."""

@@ -6,13 +6,12 @@ a file that was copied, moved or written anew elsewhere is another corpus (docs/
 """
 
 # Globs and addresses stay strings: pathlib would change the text that engines get.
-# ruff: noqa: PTH116, PTH118, PTH120
+# ruff: noqa: PTH114, PTH116, PTH118, PTH120
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -22,9 +21,7 @@ from pathlib import Path
 
 from dphh.errors import UsageError
 from dphh.reader.corpus import Corpus, replace_corpus
-from dphh.reader.paths import absolute_place, duckdb_file_of, files_named, is_remote
-
-_WILDCARD = re.compile(r"[*?\[]")
+from dphh.reader.paths import WILDCARD, absolute_place, duckdb_file_of, is_remote
 
 #: How many hexadecimal digits of the files' hash the ledger keeps for each run.
 FILES_HASH_DIGITS = 4
@@ -44,8 +41,11 @@ def places_of(corpus: Corpus) -> frozenset[str]:
     if corpus.kind != "path":
         return frozenset()
     resolve_links = cache(os.path.realpath)
-    files = {file for place in corpus.where for file in files_named(place)}
-    ways = {way for file in files for way in _paths_to(file, resolve_links)}
+    ways_to = cache(lambda folder: {*_paths_to(folder, resolve_links)})
+    ways = set()
+    for file in corpus.local_files:
+        folder, name = os.path.split(file)
+        ways |= {_resolved(file, resolve_links), *(f"{way}/{name}" for way in ways_to(folder))}
     return frozenset(ways | {_with_links_resolved(place) for place in corpus.where})
 
 
@@ -97,20 +97,27 @@ def files_hash(corpus: Corpus) -> str:
     """
     if corpus.kind != "path" or any(map(is_remote, corpus.where)):
         return ""
-    found = set()
-    for file in (file for place in corpus.where for file in files_named(place)):
+    found, resolve_links = set(), cache(os.path.realpath)
+    for file in corpus.local_files:
         with suppress(OSError):  # the file was removed since it was listed, or is a dangling link
             status = os.stat(file)
-            found.add((os.path.realpath(file), status.st_size, status.st_mtime_ns))
+            found.add((_resolved(file, resolve_links), status.st_size, status.st_mtime_ns))
     return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]
 
 
-def _paths_to(file: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
-    """The paths of a file: one with all links resolved, and for each folder on the way one with the
-    links resolved up to there. So a link in an account's folder is the account's."""
-    yield resolve_links(file)
-    parts = file.split("/")
-    for end in range(2, len(parts)):
+def _resolved(file: str, resolve_links: Callable[[str], str]) -> str:
+    """A file's path with links resolved. The links of a folder are resolved once for its files."""
+    if os.path.islink(file):
+        return resolve_links(file)
+    folder, name = os.path.split(file)
+    return os.path.join(resolve_links(folder), name)
+
+
+def _paths_to(folder: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
+    """The paths of a folder: for each folder on the way one with the links resolved up to there. So
+    a link in an account's folder is the account's."""
+    parts = folder.split("/")
+    for end in range(2, len(parts) + 1):
         if ".." not in parts[end:]:
             yield os.path.join(resolve_links("/".join(parts[:end])), *parts[end:])
 
@@ -120,9 +127,9 @@ def _with_links_resolved(place: str) -> str:
     if is_remote(place):
         return place.rstrip("/")
     place = duckdb_file_of(place) or place
-    if os.path.lexists(place) or _WILDCARD.search(place) is None:
+    if os.path.lexists(place) or WILDCARD.search(place) is None:
         return os.path.realpath(place)
-    folder = os.path.dirname(_WILDCARD.split(place)[0])
+    folder = os.path.dirname(WILDCARD.split(place)[0])
     return os.path.join(os.path.realpath(folder), place[len(folder) :].lstrip("/"))
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from dphh.errors import LedgerError
+from dphh.errors import LedgerError, UsageError
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 
@@ -63,6 +63,7 @@ CREATE TABLE runs (
     -- What a run needs to go on; NULL when it is settled.
     key        BLOB,                    -- random: what a run draws once is derived from it
     setting    TEXT,                    -- JSON: what must be the same
+    process    TEXT,                    -- JSON: which process works on it; NULL when it failed, too
     manifest   TEXT                     -- JSON, when settled
 );
 CREATE INDEX runs_by_digest ON runs (digest);
@@ -108,17 +109,40 @@ def default_path() -> Path:
     """The path in the variable DPHH_LEDGER, else `dphh/ledger.sqlite` in the user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
-    if (data := dphh_folder("XDG_DATA_HOME", ".local/share")) is None:
+    if (unnamed := _unnamed_path()) is None:
         raise LedgerError(
             "No place for the ledger: this user has no home folder. "
             "Name a file with --ledger or DPHH_LEDGER."
         )
-    return data / "ledger.sqlite"
+    return unnamed
+
+
+def _unnamed_path() -> Path | None:
+    """The path of the ledger that a user has without naming one."""
+    data = dphh_folder("XDG_DATA_HOME", ".local/share")
+    return None if data is None else data / "ledger.sqlite"
+
+
+def _refuse_misspelled(path: Path) -> None:
+    """Refuse a ledger that was named and does not exist: a new one would cap nothing."""
+    unnamed = _unnamed_path()
+    if not exists(path) and (unnamed is None or path != Path(os.path.realpath(unnamed))):
+        raise UsageError(absent_message(path))
+
+
+def absent_message(path: Path) -> str:
+    return (
+        f"There is no ledger at {path}. Nothing was spent. Correct its name (--ledger, "
+        "DPHH_LEDGER), or put it back. If there was none, `dphh ledger add ACCOUNT CORPUS` "
+        "makes it, or dphh.Ledger(path, create=True)"
+    )
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection; if there is no ledger yet, one to an empty ledger in memory."""
+    """A read-only connection; if there is no ledger yet, and its path is the one that nobody has to
+    name, one to an empty ledger in memory."""
+    _refuse_misspelled(path)
     with (
         one_call_at_a_time,
         _explain_errors(path, "read"),
@@ -147,9 +171,11 @@ def exists(path: Path) -> bool:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
+def writing(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
-    ledger if there is none."""
+    ledger if there is none, and if `create` or its path is the one that nobody has to name."""
+    if not create:
+        _refuse_misspelled(path)
     with one_call_at_a_time, _explain_errors(path, "write"):
         # No other login may read the ledger. SQLite gives its journal the same mode.
         for folder in reversed(path.parents):

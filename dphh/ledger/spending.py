@@ -40,8 +40,9 @@ class Account:
         return len(self.prices)
 
     @cached_property
-    def spent(self) -> Budget:
-        return budget.spent(self.prices, self.cap)
+    def proved_epsilon(self) -> float:
+        """The smallest epsilon that is proved for all the runs together, at the cap's delta."""
+        return budget.proved_epsilon(self.prices, self.cap)
 
     @cached_property
     def used(self) -> float:
@@ -49,7 +50,7 @@ class Account:
         return budget.share_used(self.prices, self.cap)
 
     @cached_property
-    def left(self) -> Budget:
+    def one_more(self) -> Budget:
         """What one more run may have; under a share at most what the account has left."""
         own = budget.left(self.prices, self.cap)
         if self.whole is None:
@@ -58,7 +59,7 @@ class Account:
         # the smaller epsilon.
         of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
         if of_all.epsilon == 0:
-            of_all = self.whole.left
+            of_all = self.whole.one_more
             own = budget.left(self.prices, self.cap, of_all.delta)
         return min(own, of_all, key=lambda each: each.epsilon)
 
@@ -69,9 +70,9 @@ class Account:
             "source": as_recorded(self.corpus),
             "runs_count": self.runs,
             "cap": asdict(self.cap),
-            "spent": asdict(self.spent),
-            "left": asdict(self.left),
             "used": self.used,
+            "one_more": asdict(self.one_more),
+            "proved_epsilon": self.proved_epsilon,
         }
 
     def __repr__(self) -> str:
@@ -125,7 +126,7 @@ def guarantee_and_usage(account: Account) -> str:
 
 def usage_phrase(account: Account) -> str:
     """A phrase with the share of a cap that is used, and what is left for one more run."""
-    more = account.left
+    more = account.one_more
     may_have = (
         f"may have epsilon {four_digits_down(more.epsilon)} at delta {four_digits_down(more.delta)}"
     )

@@ -6,15 +6,11 @@ Each event is represented by a pair of distributions that dominates it, and the 
 - an (epsilon, delta)-DP step has infinite privacy loss with probability delta, and is randomised
   response otherwise: loss +epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon
   (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015);
-- a (0, delta)-DP step is the case epsilon = 0;
-- a step that is (epsilon, delta)-DP in one direction only has infinite loss with probability
-  delta, and the loss epsilon otherwise: P = (delta, 1 - delta, 0) against
-  Q = (0, e^-epsilon (1 - delta), the rest) has that bound, and dominates all pairs that have it.
+- a (0, delta)-DP step is the case epsilon = 0.
 
-With c the sum of the one-direction steps' epsilons, L the summed loss of the randomised responses
-and H the curve of the one Gaussian,
+With L the summed loss of the randomised responses and H the curve of the one Gaussian,
 
-    delta(epsilon) = d + (1 - d) E[H(epsilon - c - L)],    d = 1 - prod (1 - delta_j),
+    delta(epsilon) = d + (1 - d) E[H(epsilon - L)],    d = 1 - prod (1 - delta_j),
 
 since given L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
 Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen adaptively, one
@@ -58,7 +54,7 @@ from dphh.privacy.gaussian import (
     smallest_epsilon,
 )
 from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
-from dphh.privacy.search import float_at_least, float_at_most
+from dphh.privacy.search import float_at_least
 from dphh.privacy.special import gammaln, log_expit, ndtr
 from dphh.udfs.arrays import Floats
 
@@ -85,8 +81,6 @@ class Composition:
     infinite_loss: float
     #: Pairs of an epsilon and how many randomised responses have it.
     responses: tuple[tuple[float, int], ...] = ()
-    #: The sum of the one-direction steps' epsilons: c in the module's docstring.
-    one_direction_loss: Fraction = Fraction(0)
     #: If the first event is a set union: the events composed for each interval of the share of new
     #: items; the most costly one counts.
     by_new_share: tuple[Composition, ...] = ()
@@ -104,7 +98,6 @@ class Composition:
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
-        epsilon = float_at_most(Fraction(epsilon) - self.one_direction_loss)
         finite = gaussian_delta(epsilon - self._largest_response_loss, self.sigma)
         if self.responses and finite > 0:
             losses, probabilities = self._response_losses
@@ -186,7 +179,7 @@ def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were run."""
     charged = [event for event in events if cost_of(event).is_charged]
     whole = _compose_costs(costs_of(charged))
-    if not charged or whole.responses or whole.one_direction_loss:
+    if not charged or whole.responses:
         return whole
     first, rest = charged[0], _compose_costs(costs_of(charged[1:]))
     if isinstance(first, SetUnionEvent):
@@ -220,7 +213,6 @@ def _compose_costs(costs: Iterable[Cost]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
-    one_direction_loss = Fraction(0)
     for cost in costs:
         if cost.sigma is not None:
             sigmas.append(float(cost.sigma))
@@ -228,10 +220,8 @@ def _compose_costs(costs: Iterable[Cost]) -> Composition:
             infinite_loss = _probability_of_either(infinite_loss, cost.delta)
         if cost.response_epsilon is not None and cost.response_epsilon > 0:
             responses[float(cost.response_epsilon)] += 1
-        if cost.one_direction_epsilon is not None:
-            one_direction_loss += Fraction(cost.one_direction_epsilon)
     counted = tuple(sorted(responses.items()))
-    return Composition(compose_sigmas(sigmas), infinite_loss, counted, one_direction_loss)
+    return Composition(compose_sigmas(sigmas), infinite_loss, counted)
 
 
 def _probability_of_either(first: float, second: float) -> float:

@@ -1,46 +1,44 @@
 """Translates the events of a run for dp_accounting, to be composed with other systems' events.
 
-They hold for the unit and the adjacency that the plan states. A Gaussian stays one. The epsilon
-of an (epsilon, delta) step is a discrete Laplace of sensitivity 1, whose losses are epsilon and
--epsilon, as randomised response's are. The deltas of all steps are one event: with that probability
-a user's rows are released with next to no noise. The joint events of set union are bounded by their
-Gaussian and their delta, both in full, so a plan of `items` may cost less than its events.
+All Gaussian releases are one. The epsilon of an (epsilon, delta) step is a discrete Laplace of
+sensitivity 1, whose losses are epsilon and -epsilon, as randomised response's are. These hold where
+neighbours differ by a user who is added or removed. Where what a user holds is replaced, it is
+randomised response itself, which accountants of the first relation refuse.
+
+The deltas of all steps stay beside the event, as one number. No event of dp_accounting 0.6 has an
+infinite loss with some probability: a stand-in with a large loss would be no bound at epsilons near
+that loss, and its Renyi divergence would be taken for the plan's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import fsum
+from collections.abc import Sequence
+from math import exp, inf
 from typing import Any
 
 from dphh.errors import UsageError
-from dphh.privacy.events import Event, costs_of
-
-#: A sigma that hides next to nothing at sensitivity 1: 1e-8 is the probability of a loss below 38.
-_NEGLIGIBLE_NOISE = 1 / 16
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import Event, LocalEvent
 
 
-def dp_event(events: Iterable[Event]) -> Any:
-    """A `dp_accounting.ComposedDpEvent` of all events for which a budget is charged."""
+def dp_event(events: Sequence[Event]) -> tuple[Any, float]:
+    """A `dp_accounting.ComposedDpEvent` of the events for which a budget is charged, without their
+    deltas; and the delta of these together, to be added to what an accountant finds."""
     try:
         from dp_accounting import dp_event as theirs
     except ModuleNotFoundError:
         raise UsageError(
             "dp_event: the package dp_accounting is not installed: pip install dp-accounting"
         ) from None
-    costs = costs_of(events)
-    if any(cost.one_direction_epsilon is not None for cost in costs):
-        raise UsageError(
-            "dp_event: this plan's bound is known in one direction only, and dp_accounting has no "
-            "event for that; choose accounting='path'"
-        )
-    found = [theirs.GaussianDpEvent(cost.sigma) for cost in costs if cost.sigma is not None]
-    found += [
-        theirs.DiscreteLaplaceDpEvent(noise_parameter=cost.response_epsilon, sensitivity=1)
-        for cost in costs
-        if cost.response_epsilon is not None
-    ]
-    delta = fsum(cost.delta for cost in costs if cost.delta is not None)
-    if delta > 0:
-        found.append(theirs.PoissonSampledDpEvent(delta, theirs.GaussianDpEvent(_NEGLIGIBLE_NOISE)))
-    return theirs.ComposedDpEvent(found)
+    composed = compose(events)
+    found = [theirs.GaussianDpEvent(composed.sigma)] if composed.sigma < inf else []
+    # Reports of users: their neighbours differ by what one of them holds.
+    is_replaced = any(isinstance(event, LocalEvent) for event in events)
+    for epsilon, count in composed.responses:
+        if is_replaced:
+            noise = 2 * exp(-epsilon) / (1 + exp(-epsilon))
+            step = theirs.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)
+        else:
+            step = theirs.DiscreteLaplaceDpEvent(noise_parameter=epsilon, sensitivity=1)
+        found.append(theirs.SelfComposedDpEvent(step, count))
+    return theirs.ComposedDpEvent(found), composed.infinite_loss

@@ -29,8 +29,6 @@ class Cost:
     delta: float | None = None
     #: An epsilon that holds in both directions: the loss is no worse than randomised response's.
     response_epsilon: float | None = None
-    #: An epsilon known for one direction only: the loss may always be this large.
-    one_direction_epsilon: float | None = None
     #: An epsilon for which no budget is charged, because another event charges for what is
     #: published.
     uncharged_epsilon: float | None = None
@@ -44,7 +42,7 @@ class Cost:
     @property
     def is_charged(self) -> bool:
         """Whether a budget is charged for the event."""
-        amounts = (self.sigma, self.delta, self.response_epsilon, self.one_direction_epsilon)
+        amounts = (self.sigma, self.delta, self.response_epsilon)
         return any(amount is not None for amount in amounts)
 
 
@@ -184,24 +182,6 @@ class EpsilonDeltaEvent(Event):
 
 
 @dataclass(frozen=True)
-class OneDirectionEvent(Event):
-    """A step that is known to be (epsilon, delta)-DP in one direction only.
-
-    Such bounds compose by addition only: the step may always have the loss epsilon, while a step
-    with both directions has it no more often than randomised response.
-    """
-
-    kind = "one direction"
-    epsilon: float
-    delta: float
-    note: str = field(default="", compare=False)
-
-    @cached_property
-    def cost(self) -> Cost:
-        return Cost(one_direction_epsilon=self.epsilon, delta=self.delta)
-
-
-@dataclass(frozen=True)
 class LocalEvent(Event):
     """All locally randomised messages of one user. `epsilon` holds against those who receive them.
 
@@ -227,7 +207,6 @@ EVENT_KINDS: dict[str, type[Event]] = {
         SetUnionEvent,
         ChosenUnionEvent,
         EpsilonDeltaEvent,
-        OneDirectionEvent,
         LocalEvent,
     )
 }

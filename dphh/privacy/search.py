@@ -13,11 +13,6 @@ def float_at_least(exact: Fraction) -> float:
     return near if near >= exact else math.nextafter(near, math.inf)
 
 
-def float_at_most(exact: Fraction) -> float:
-    """The largest float that is at most `exact`."""
-    return -float_at_least(-exact)
-
-
 def least_whole(suffices: Callable[[int], bool], above: int, high: int | None = None) -> int:
     """The least whole number greater than `above` that suffices; `suffices` is monotone, and true
     at `high`."""

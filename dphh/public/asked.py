@@ -124,10 +124,12 @@ def _read_prior(source: Any, options: dict[str, Any], content: Content | None) -
             "anyway, say prior_is_public=True; if not, leave prior out"
         )
     if isinstance(source, Release):
-        if (verb := source.manifest["verb"]) not in ("ngrams", "items"):
+        verb, method = source.manifest["verb"], source.manifest["method"]
+        if verb not in ("ngrams", "items") or method == "domain":
+            found = f"{verb} with a domain" if method == "domain" else verb
             raise UsageError(
-                f"prior: found a release of {verb}; give a release of ngrams or items, whose "
-                "scores serve as counts"
+                f"prior: found a release of {found}; give a release of ngrams, or of items without "
+                "a domain, whose scores serve as counts"
             )
         # An item counted in several groups has several rows with one score.
         items = {tuple(row["tokens"]): row["score"] for row in source}

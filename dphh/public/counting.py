@@ -50,7 +50,8 @@ def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Pri
     the rule by which they are counted.
     """
     text = replace_corpus(
-        Corpus(source, user=column, text=column),
+        Corpus(source, user=f"{column} ", text=column),
+        user=(column,),  # a public text has no users: any column that is there will do
         content=replace(content, column=column, unit=None, where=None),
     )
     reading, state, folder = text.content.to_json(), files_hash(text), cache_folder()
@@ -122,8 +123,9 @@ def prior_of_table(source: Any, content: Content, max_n: int) -> Prior:
     tokenised like the private data; lists are used as they are."""
     there = opened_unless_parquet(Corpus(source, user=COUNT, item=ITEM))
     try:
+        files = there.local_files or [*there.where]
         in_files = there.kind == "path"
-        rows = pl.read_parquet([*there.where]) if in_files else pl.DataFrame(rows_of_table(there))
+        rows = pl.read_parquet(files) if in_files else pl.DataFrame(rows_of_table(there))
         rows = rows.select(ITEM, pl.col(COUNT).cast(pl.Float64)).drop_nulls()
     except (CorpusError, OSError, pl.exceptions.PolarsError) as problem:
         raise CorpusError(

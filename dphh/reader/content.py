@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -25,6 +26,8 @@ _LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
 SPLITS = ("unicode", "white space")
+#: Matches a regular expression that is a word: whoever gives it means the name of a way to split.
+_WORD_AS_PATTERN = re.compile(r"[A-Za-z _-]+")
 
 #: Which words of a tweet the TrieHH papers keep; pass as `Corpus(..., **TRIEHH_WORDS)`.
 TRIEHH_WORDS: dict[str, Any] = {
@@ -92,9 +95,14 @@ class Content:
         check_choice("null_users", self.null_users, get_args(NullUsers))
         check_whole("max_text_length", self.max_text_length, most=_LARGEST_LIMIT)
         check_whole("max_token_length", self.max_token_length, most=_LARGEST_LIMIT)
-        if not isinstance(self.split, str) or not self.split:
+        if (
+            not isinstance(self.split, str)
+            or not self.split
+            or (self.split not in SPLITS and _WORD_AS_PATTERN.fullmatch(self.split))
+        ):
             raise UsageError(
-                f"split: found {self.split!r}; give {', '.join(SPLITS)} or a regular expression"
+                f"split: found {self.split!r}; give {', '.join(SPLITS)} or a regular expression "
+                "whose matches are the words, such as '[a-z]+'"
             )
         if self.reading != "words" and self.split != SPLITS[0]:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -19,7 +19,7 @@ from dphh.reader.content import (
     ReadAs,
     TooLong,
 )
-from dphh.reader.paths import absolute_place
+from dphh.reader.paths import absolute_place, files_named
 from dphh.reader.user import checked_user, user_option
 from dphh.wording.options import checked_call
 
@@ -39,7 +39,7 @@ HELP = {
     "since": "Only rows from this value on, as day=2026-01-01.",
     "until": "Only rows before this value, as day=2026-02-01.",
     "lower": "Change to lower case; the default for words.",
-    "split": "Split at: unicode, white space, or a regular expression.",
+    "split": "Words: unicode, white space, or a pattern they match.",
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
@@ -85,6 +85,12 @@ class Corpus:
     where: tuple[str, ...]
     #: The column whose values are the groups within which a run counts users.
     by: str | None
+    #: The local files of each place as a run found them when it began, so that it reads those that
+    #: the ledger was asked about; None: they are looked for.
+    listed: Mapping[str, Sequence[str]] | None = field(default=None, compare=False)
+
+    #: Whether its files were found to have one schema when they were opened.
+    same_schema: bool = field(default=False, compare=False)
 
     @checked_call
     def __init__(
@@ -121,13 +127,19 @@ class Corpus:
             raise UsageError(
                 f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
             )
+        users = checked_user(user)
+        if (column,) == users:
+            raise UsageError(
+                f"text, item: found {column!r}, the column of user ids; name the column of content "
+                "(if ids are meant, give them a second column)"
+            )
         kind, places, opened = _locate_source(source, connection)
         reading: ReadAs = as_ or ("words" if text is not None else "whole")
         content = Content(
             column=column,
             reading=reading,
             lower=reading == "words" if lower is None else lower,
-            split=split,
+            split="white space" if split == "whitespace" else split,
             strip=strip,
             keep=keep,
             drop=drop,
@@ -140,7 +152,7 @@ class Corpus:
         )
         vars(self).update(
             source=opened,
-            user=checked_user(user),
+            user=users,
             content=content,
             account=account,
             kind=kind,
@@ -158,7 +170,8 @@ class Corpus:
         }
         if content.reading not in ("words", "whole"):
             said["as_"] = content.reading
-        usual = Corpus(".", user="-", text=content.column, as_=content.reading).content.to_json()
+        other = f"{content.column} "  # any name but the column's
+        usual = Corpus(".", user=other, text=content.column, as_=content.reading).content.to_json()
         said |= {
             option: value
             for option, value in content.to_json().items()
@@ -187,6 +200,19 @@ class Corpus:
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(self.user, start=1)
         ]
+
+    @property
+    def local_files(self) -> list[str]:
+        """The files of the corpus, but for those in a store; none of a table in memory."""
+        return [file for files in self.files_of_places().values() for file in files]
+
+    def files_of_places(self) -> Mapping[str, Sequence[str]]:
+        """The local files of each place of the corpus."""
+        if self.kind != "path":
+            return {}
+        if self.listed is not None:
+            return self.listed
+        return {place: files_named(place) for place in self.where}
 
     def to_json(self) -> dict[str, Any]:
         return {

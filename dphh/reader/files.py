@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from itertools import islice, product
 from pathlib import Path
@@ -13,56 +14,111 @@ import pyarrow.parquet as pq
 from dphh.columns import type_name
 from dphh.errors import CorpusError, UnreachableError
 from dphh.reader.corpus import Corpus
-from dphh.reader.paths import files_named, is_remote
+from dphh.reader.paths import WILDCARD, escaped_glob, files_matching, is_remote, is_skipped
 from dphh.reader.user import USER_TYPE_MESSAGE
 from dphh.wording.options import did_you_mean
 
 #: An error about a missing column lists at most this many columns of the corpus.
 MOST_LISTED_COLUMNS = 100
 #: Formats whose files may hold deleted rows: the folder and the files of their log, by which they
-#: are recognised; their names; and how their current rows are read.
+#: are recognised; their names; how their current rows are read; and the extra that does.
 _FORMATS_WITH_DELETED_ROWS = (
-    ("_delta_log", "*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
-    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
+    (
+        "_delta_log",
+        "*",
+        "Delta",
+        "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")",
+        "delta",
+    ),
+    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()", "iceberg"),
 )
 
 
 def refuse_delta_and_iceberg(corpus: Corpus) -> None:
     """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
-    here = [
-        folder
-        for place in corpus.where
-        if not is_remote(place)
-        for folder in (Path(place), *(Path(file).resolve().parent for file in files_named(place)))
-    ]
+    here = {Path(place) for place in corpus.where if not is_remote(place)}
+    for file in map(Path, corpus.local_files):
+        here |= {file.parent, *({file.resolve().parent} if file.is_symlink() else ())}
+    here |= {folder.resolve() for folder in here}
     folders = dict.fromkeys(above for each in here for above in (each, *each.parents))
-    for folder, (inner, names, kind, instead) in product(folders, _FORMATS_WITH_DELETED_ROWS):
+    for folder, (inner, names, kind, instead, extra) in product(
+        folders, _FORMATS_WITH_DELETED_ROWS
+    ):
         if any((folder / inner).glob(names)):
             raise CorpusError(
-                f"corpus: {folder} is a {kind} table, whose files hold rows that were deleted; "
-                f"give a frame of it, by {instead}, and name its account=..."
+                f"corpus: {folder} is a table of {kind}, whose files hold rows that were deleted; "
+                f"give a frame of it, by {instead}, and name its account=... "
+                f"(pip install 'dphh[{extra}]')"
             )
 
 
-def refuse_unclear_columns(corpus: Corpus) -> None:
-    """Refuse local Parquet files in which two columns have the same name, or whose types of a user
-    column are of different kinds. An engine casts them to one type: beside texts, 1.0 becomes text;
-    beside whole numbers, 1.4 and 1.1 become the same number."""
-    found: dict[str, str] = {}
-    for file in (file for place in corpus.where for file in files_named(place)):
-        try:
-            schema = pq.read_schema(file)
-        except (OSError, pa.ArrowException):
-            continue  # the engine that opens the file will say what is wrong with it
-        refuse_duplicate_columns(corpus, schema.names, file)
+def refuse_unclear_columns(corpus: Corpus) -> bool:
+    """Refuse local Parquet files that cannot be opened, in which two columns have the same name, or
+    whose types of a user column are of different kinds. An engine casts them to one type: beside
+    texts, 1.0 becomes text; beside whole numbers, 1.4 and 1.1 become the same number.
+
+    Returns whether all files have one schema.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    seen: list[pq.ParquetSchema] = []
+    for file in corpus.local_files:
+        schema, columns = schemas_of_parquet(corpus, file)
+        if any(map(schema.equals, seen)):
+            continue
+        seen.append(schema)
+        refuse_duplicate_columns(corpus, columns.names, shown_file(corpus, file))
         for option, column in corpus.columns_of_user:
-            if (place := schema.get_field_index(column)) < 0:
+            if (place := columns.get_field_index(column)) < 0:
                 continue
-            if (kind := _kind_of_user_type(schema.field(place).type)) == "null":
+            if (kind := _kind_of_user_type(columns.field(place).type)) == "null":
                 continue  # a column of NULLs alone fits every kind
-            if kind != found.setdefault(column, kind):
-                both = f"{found[column]} in one file and {kind} in another"
+            before, first = found.setdefault(column, (kind, file))
+            if kind != before:
+                both = " and ".join(
+                    f"{each} in {shown_file(corpus, of)}"
+                    for each, of in ((before, first), (kind, file))
+                )
                 raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=both))
+    return len(seen) == 1
+
+
+def schemas_of_parquet(corpus: Corpus, file: str) -> tuple[pq.ParquetSchema, pa.Schema]:
+    """The schema of one file of the corpus, as Parquet and as Arrow have it."""
+    try:
+        schema = pq.read_metadata(file).schema
+        return schema, schema.to_arrow_schema()
+    except (OSError, pa.ArrowException) as problem:
+        shown, why = shown_file(corpus, file), type(problem).__name__
+    if not _may_be_unfinished(file):
+        raise unreadable_files_error(corpus, f"{shown} cannot be read as Parquet ({why})")
+    raise UnreachableError(
+        f"corpus: {', '.join(corpus.where)}: {shown} is empty, has no end or is gone: it was cut "
+        "short, or is still being written. Try again when it is complete, or remove it; who writes "
+        "such files should give them a name with _ or a dot before it until they are complete"
+    )
+
+
+def _may_be_unfinished(file: str) -> bool:
+    """Whether a file is gone, is empty, or begins as Parquet and does not end so."""
+    try:
+        with Path(file).open("rb") as opened:
+            start = opened.read(4)
+            opened.seek(max(4, Path(file).stat().st_size - 4))
+            return not start or (start == b"PAR1" and opened.read() != start)
+    except OSError as problem:
+        return isinstance(problem, FileNotFoundError)
+
+
+def shown_file(corpus: Corpus, file: str) -> str:
+    """The file as errors name it: from the folder that was asked for on, and without the user ids
+    in the names of partition folders."""
+    for place in corpus.where:
+        spelled = f"{place}/" if Path(place).is_dir() else WILDCARD.split(place)[0]
+        if file.startswith(folder := spelled[: spelled.rindex("/") + 1]):
+            file = file.removeprefix(folder)
+            break
+    columns = "|".join(map(re.escape, corpus.user))
+    return re.sub(f"(^|/)({columns})=[^/]*(?=/)", r"\1\2=*", file)
 
 
 def _kind_of_user_type(arrow_type: pa.DataType) -> str:
@@ -87,9 +143,42 @@ def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:
 
 
 def no_such_file_error(corpus: Corpus) -> CorpusError:
-    if any(not is_remote(place) and Path(place).is_dir() for place in corpus.where):
-        return unreadable_files_error(corpus, "in this folder, and below it, is no file *.parquet")
+    for folder in corpus.where:
+        if is_remote(folder) or not Path(folder).is_dir():
+            continue
+        said = "in this folder, and below it, is no file *.parquet"
+        for ending in ("csv", "tsv", "jsonl", "ndjson"):
+            if files_matching(f"{escaped_glob(folder)}/**/*.{ending}"):
+                said += f"; name its files of another format, as '{folder}/**/*.{ending}'"
+                break
+        return unreadable_files_error(corpus, said)
     return unreadable_files_error(corpus, "there is no such file")
+
+
+def refuse_missing_files(corpus: Corpus) -> None:
+    """Refuse local places without a file, and files whose names no engine can be given."""
+    for place, files in corpus.files_of_places().items():
+        if not files and not is_remote(place):
+            raise no_such_file_error(corpus)
+        for file in files:
+            if file != file.encode(errors="ignore").decode():
+                raise unreadable_files_error(
+                    corpus, "the name of a file is not UTF-8, and no engine opens it; rename it"
+                )
+
+
+def files_to_read(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
+    """The files of a corpus, each as a glob that matches it alone. DuckDB lists those of stores."""
+    found = [*map(escaped_glob, corpus.local_files)]
+    for place in filter(is_remote, corpus.where):
+        if WILDCARD.search(place) is None:
+            found.append(place)
+            continue
+        listed = con.execute("SELECT file FROM glob($1) ORDER BY file", [place]).fetchall()
+        if not (files := [file for (file,) in listed if not is_skipped(file, place)]):
+            raise no_such_file_error(corpus)
+        found += files
+    return [*dict.fromkeys(found)]
 
 
 def unreadable_parquet_error(

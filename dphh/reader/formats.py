@@ -18,14 +18,16 @@ import duckdb
 from dphh.errors import CorpusError
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.files import (
-    no_such_file_error,
+    files_to_read,
     refuse_delta_and_iceberg,
     refuse_duplicate_columns,
     refuse_missing_columns,
+    refuse_missing_files,
     refuse_unclear_columns,
+    shown_file,
     unreadable_files_error,
 )
-from dphh.reader.paths import duckdb_file_of, parquet_pattern
+from dphh.reader.paths import duckdb_file_of
 from dphh.reader.quoted import identifier, literal
 from dphh.reader.stores import hide_progress_bar, reach_stores
 from dphh.reader.tables import JSON_USER_ERROR
@@ -45,14 +47,14 @@ def opened_unless_parquet(corpus: Corpus) -> Corpus:
     if len(places) == 1 and (database := duckdb_file_of(places[0])) is not None:
         table = _table_of_database(database, places[0][len(database) :].strip("/"))
         return replace_corpus(corpus, kind="table", source=table)
+    refuse_missing_files(corpus)
     refuse_delta_and_iceberg(corpus)
     for pattern, read in ((_CSV_PATTERN, _open_csv), (_JSONL_PATTERN, _open_json_lines)):
         if all(map(pattern.search, places)):
             con = _connection()
             reach_stores(con, corpus)
             return replace_corpus(corpus, kind="table", source=read(con, corpus))
-    refuse_unclear_columns(corpus)
-    return corpus
+    return replace_corpus(corpus, same_schema=refuse_unclear_columns(corpus))
 
 
 def _table_of_database(database: str, name: str) -> Any:
@@ -82,11 +84,14 @@ def _table_of_database(database: str, name: str) -> Any:
 def _open_csv(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     """Open CSV files. Fields may be quoted by `"`; the first line gives columns and delimiter."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for file in _files_of_corpus(con, corpus):
+    for file in files_to_read(con, corpus):
         alike.setdefault(_delimiter_and_names(con, corpus, file), []).append(file)
     selects = []
     for (delimiter, names), files in alike.items():
-        has = f"a first line, which must name the columns, has {len(names)} fields (not shown)"
+        has = (
+            f"the first line of {shown_file(corpus, files[0])}, which must name the columns, has "
+            f"{len(names)} fields (not shown)"
+        )
         refuse_missing_columns(corpus, names, has)
         refuse_duplicate_columns(corpus, list(names))
         # Columns are read by position: DuckDB treats names that differ only in case as equal.
@@ -120,7 +125,7 @@ def _delimiter_and_names(
 
 def _open_json_lines(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Any:
     """Open JSON lines, one object a line. Every value is read as text or as a list of texts."""
-    files = _files_of_corpus(con, corpus)
+    files = files_to_read(con, corpus)
     try:
         first = json.loads(_first_line(con, corpus, files[0]) or "{}")
     except (ValueError, RecursionError):
@@ -154,17 +159,6 @@ def _json_user_sql(column: str) -> str:
         f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
         f"THEN error({literal(JSON_USER_ERROR)}) ELSE {column} ->> '$' END AS {column}"
     )
-
-
-def _files_of_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
-    found: dict[str, None] = {}
-    for place in corpus.where:
-        pattern = parquet_pattern(place)
-        files = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
-        if not files:
-            raise no_such_file_error(corpus)
-        found |= {file: None for (file,) in files}
-    return list(found)
 
 
 def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> str:

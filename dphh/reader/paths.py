@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 from urllib.parse import unquote
@@ -15,6 +16,13 @@ from dphh.errors import UsageError
 #: The beginning of an address such as s3://reviews; with one slash, as `Path` writes it.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+#: Matches the end of the names of files that a folder stands for.
+_PARQUET_ENDING = re.compile(r"\.parquet$", re.IGNORECASE)
+#: Matches names that a folder and a glob skip, as Spark and Hive do: those of temporary files,
+#: markers and checksums. A name with _ and = is that of a partition folder.
+SKIPPED_NAME = re.compile(r"\.|_(?!.*=)")
+#: Matches what makes a path a glob.
+WILDCARD = re.compile(r"[*?\[]")
 _DUCKDB_FILE_ENDING = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 
 
@@ -43,27 +51,54 @@ def duckdb_file_of(path: str) -> str | None:
     return folder if os.path.isfile(folder) else None
 
 
+def escaped_glob(path: str) -> str:
+    """The glob that matches this path alone."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
 def parquet_pattern(path: str) -> str:
     """The path as a glob: wildcards in the name of an existing file or folder are escaped, and a
     folder means all Parquet files below it."""
     there = Path(path)
     if is_remote(path) or not there.exists():
         return path
-    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    plain = escaped_glob(path)
     return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
 
 
 def files_named(place: str) -> list[str]:
     """The local files that an absolute path, a glob, a folder or a table of a database names; none
-    for an address. Like DuckDB's listing, it includes names with a leading dot and excludes
-    folders."""
+    for an address. A folder stands for all Parquet files below it."""
     if is_remote(place):
         return []
     if (database := duckdb_file_of(place)) is not None:
         # Rows that are not yet in the database file are in its log.
         return [file for file in (database, f"{database}.wal") if os.path.lexists(file)]
-    names = glob(parquet_pattern(place), recursive=True, include_hidden=True)
-    return sorted(name for name in names if not os.path.isdir(name))
+    if not os.path.lexists(place):
+        return files_matching(place)
+    if not os.path.isdir(place):
+        return [place]
+    every = files_matching(f"{escaped_glob(place.rstrip('/'))}/**")
+    return [name for name in every if _PARQUET_ENDING.search(name)]
+
+
+def files_matching(pattern: str) -> list[str]:
+    """The local files that a glob matches and does not skip."""
+    names = glob(pattern, recursive=True)
+    return sorted(n for n in names if not is_skipped(n, pattern) and not os.path.isdir(n))
+
+
+def is_skipped(name: str, pattern: str) -> bool:
+    """Whether a glob skips a name that it matches: a part of the name, below what the pattern
+    spells out, begins with a dot or with _, and no part of the pattern asks for such parts, as
+    `_old*` does."""
+    parts = pattern.split("/")
+    spelled = next((n for n, part in enumerate(parts) if WILDCARD.search(part)), len(parts))
+    asked = [part for part in parts[spelled:] if SKIPPED_NAME.match(part)]
+    return any(
+        SKIPPED_NAME.match(part) is not None and not any(fnmatchcase(part, each) for each in asked)
+        for part in name.split("/")[spelled:]
+    )
 
 
 def dphh_folder(xdg_variable: str, below_home: str) -> Path | None:

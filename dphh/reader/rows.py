@@ -36,6 +36,9 @@ if TYPE_CHECKING:  # both import Polars
 TEXTS_MEMORY_SHARE = 1 / 16
 CALLS_MEMORY_SHARE = 1 / 4
 LEAST_DUCKDB_SHARE = 1 / 4
+#: 200 MB, as DuckDB rounds it. The process takes some 160 MB before it reads a row, so that less
+#: could neither be kept nor suffice.
+LEAST_MEMORY_LIMIT = 190 << 20
 _PROCESS_MEMORY_FILE = Path("/proc/self/statm")
 DISK_ERROR_MESSAGE = (
     "the temporary folder failed in the step 'gather_texts' ({why}): free disk space there, or "
@@ -87,6 +90,12 @@ class Rows:
         try:
             self.con = duckdb.connect(":memory:", config=config)
             self.memory = MemoryLimit(self.con, limits.memory is not None)
+            if limits.memory is not None and self.memory.limit < LEAST_MEMORY_LIMIT:
+                raise UsageError(
+                    f"memory_limit: found {limits.memory!r}, but Python and DuckDB alone take some "
+                    "160 MB before a row is read; give 200MB or more, and more with many threads. "
+                    "Nothing was spent"
+                )
             hide_progress_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in these
             # (128 texts of the greatest length) would end a run that has been paid for.

@@ -83,23 +83,23 @@ def rows_of_table(corpus: Corpus) -> Any:
 
 
 def has_rows_without_user(corpus: Corpus) -> bool:
-    """Whether a row of a table has NULL in all user columns, whatever `where` says. The table's own
+    """Whether a row of a table has NULL in a user column, whatever `where` says. The table's own
     library looks, at these columns alone; a line of CSV or JSON lines that it cannot read as a row
     has no user either, and is an error. False for a stream, which can be read only once."""
     source, columns = corpus.source, corpus.user
     with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
-            nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in columns)
+            nulls = " OR ".join(f"{identifier(column)} IS NULL" for column in columns)
             return bool(source.filter(nulls).limit(1).project("1").fetchall())
         if hasattr(source, "collect_schema"):  # a Polars frame
             import polars as pl
 
-            missing = pl.all_horizontal(pl.col(column).is_null() for column in columns)
+            missing = pl.any_horizontal(pl.col(column).is_null() for column in columns)
             return bool(source.lazy().select(missing.any()).collect(engine="streaming").item())
         if isinstance(source, pa.RecordBatchReader):
             return False
         users = pa.table(source).select(columns)
-        missing = reduce(pc.and_, (pc.is_null(users.column(column)) for column in columns))
+        missing = reduce(pc.or_, (pc.is_null(users.column(column)) for column in columns))
         return bool(pc.any(missing).as_py())
 
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, UsageError
 from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
 from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import Corpus
-from dphh.reader.files import refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.paths import parquet_pattern
+from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.reader.quoted import identifier, literal
 from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
 from dphh.reader.user import USER_TYPE_MESSAGE
@@ -59,7 +58,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         check_condition_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    nulls = " AND ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
+    nulls = " OR ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
 
     def any_row_without_user() -> bool:
         if corpus.kind != "path":
@@ -214,15 +213,16 @@ def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = 
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
-    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning ="
     try:
-        # A column in the files takes precedence over one in the names of partition folders.
-        relation = f"{files} false)"
+        listed = ", ".join(map(literal, files_to_read(con, corpus)))
+        files = f"read_parquet([{listed}], hive_partitioning ="
+        # A column in the files takes precedence over one in the names of partition folders. To
+        # unite columns, DuckDB opens every file each time that it binds a view.
+        relation = f"{files} false, union_by_name = {not corpus.same_schema})"
         if not _types_of(con, relation).keys() >= {*corpus.columns.values()}:
             # Folder names are read as text: the name that is one user's id must not decide the type
             # of all user ids.
-            relation = f"{files} true, hive_types_autocast = false)"
+            relation = f"{files} true, hive_types_autocast = false, union_by_name = true)"
     except duckdb.Error as problem:
         raise unreadable_parquet_error(corpus, problem) from None
     return relation
@@ -248,5 +248,11 @@ def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
 def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
     """The tokens of each text, as every engine makes them of a row's content."""
     expression = tokens_sql(content, "VARCHAR")
-    found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression).to_pylist()
-    return [tuple(token for token in tokens if token) for tokens in found]
+    try:
+        found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression)
+    except duckdb.Error:
+        raise UsageError(
+            "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "
+            "pattern is no regular expression, or a token is too long where too_long='error'"
+        ) from None
+    return [tuple(token for token in tokens if token) for tokens in found.to_pylist()]

@@ -5,14 +5,20 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import polars as pl
 
-from dphh.errors import UsageError, printable
+from dphh.errors import CONTROL_CHARACTERS, UsageError, escaped
 from dphh.report.sentences import Released
 from dphh.wording.options import check_whole
+
+#: The characters that control a terminal, each with what is shown in its place.
+_ESCAPES = {
+    character: escaped(character)
+    for character in map(chr, range(0x2070))
+    if CONTROL_CHARACTERS.match(character)
+}
 
 
 def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
@@ -26,29 +32,30 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
         descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
     # Polars prints texts as they are, so characters that control a terminal are escaped here.
-    readable = pl.element().map_elements(printable, pl.String)
     return frame.with_columns(
-        pl.col(pl.String).map_elements(printable, pl.String), pl.col("tokens").list.eval(readable)
+        pl.col(pl.String).str.replace_many(_ESCAPES),
+        pl.col("tokens").list.eval(pl.element().str.replace_many(_ESCAPES)),
     )
 
 
 def is_maximal(frame: pl.DataFrame) -> pl.Series:
     """For each row, whether no longer phrase of the frame contains it. For a trie: whether it is a
     complete sequence, or a prefix that no row of the frame extends or ends."""
-    all_tokens = [tuple(tokens) for tokens in frame["tokens"]]
-    if "ended" not in frame.columns:
-        shorter_parts = {
-            tokens[start:stop]
-            for tokens in set(all_tokens)
-            for start, stop in combinations(range(len(tokens) + 1), 2)
-            if stop - start < len(tokens)
-        }
-        return pl.Series([tokens not in shorter_parts for tokens in all_tokens], dtype=pl.Boolean)
-    ends = frame["ended"].fill_null(False).to_list()
-    leads = {tokens[:stop] for tokens in all_tokens for stop in range(1, len(tokens))}
-    leads |= {tokens for tokens, end in zip(all_tokens, ends, strict=True) if end}
-    kept = [end or tokens not in leads for tokens, end in zip(all_tokens, ends, strict=True)]
-    return pl.Series(kept, dtype=pl.Boolean)
+    is_trie = "ended" in frame.columns
+    phrases, length = frame.select("tokens"), pl.col("tokens").list.len()
+    inside = parts = phrases.clear()
+    for tokens in range(phrases.select(length.max()).item() or 0, 1, -1):
+        # The parts of one length have all parts of the next, so each part is cut only once.
+        longer = pl.concat([phrases.filter(length == tokens), parts]).unique()
+        parts = pl.concat(
+            longer.select(pl.col("tokens").list.slice(start, tokens - 1))
+            for start in ([0] if is_trie else [0, 1])
+        )
+        inside = pl.concat([inside, parts])
+    ended = frame["ended"].fill_null(False) if is_trie else pl.repeat(False, len(frame), eager=True)
+    inside = pl.concat([inside, phrases.filter(ended)]).unique().with_columns(inside=True)
+    found = phrases.join(inside, on="tokens", how="left", maintain_order="left")
+    return ended | found["inside"].is_null()
 
 
 def top_of(release: Released, k: int) -> Any:
@@ -68,9 +75,9 @@ def top_of(release: Released, k: int) -> Any:
         return release.table
     best = (
         frame.drop_nulls(by)
-        .group_by("level", "item")
-        .agg(pl.col(by).sum(), "row")
-        .sort("level", by, "item", descending=[False, True, False])
+        .group_by("level", "tokens")
+        .agg(pl.first("item"), pl.col(by).sum(), "row")
+        .sort("level", by, "item", "tokens", descending=[False, True, False, False])
         .with_columns(turn=pl.int_range(pl.len()).over("level"))
         .sort("turn", "level", maintain_order=True)
         .head(k)

@@ -42,17 +42,17 @@ def promise_with_unit(privacy: Privacy) -> str:
 def promise_in_words(privacy: Privacy) -> str:
     """What epsilon and delta mean, for those who read no theorem."""
     epsilon = privacy.published_epsilon
-    digits = max(0, 3 - int(epsilon / log(10)))
-    rounded_up = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
+    factor = f"e^{epsilon:.4g}"
+    if epsilon <= 20:
+        digits = max(0, 3 - int(epsilon / log(10)))
+        factor = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
     what = {"user": "one person's rows", "contribution": "one contribution"}.get(
         privacy.protects, "one of what is protected"
     )
     said = (
-        f"Whatever came out, it was at most {rounded_up if epsilon <= 20 else f'e^{epsilon:.4g}'} "
-        f"times as likely with {what} in the data as without"
+        f"Whatever came out, it was at most {factor} times as likely with {what} in the data as "
+        "without"
     )
-    if not privacy.both_directions:
-        return f"{said}. The other way round nothing is proved."
     one_in = float(f"{1 / privacy.delta:.2g}")
     return (
         f"{said}, and the other way round. Beyond that factor, the probability of any outcome may "
@@ -70,7 +70,10 @@ def number_of_items(table: Any) -> int:
     """How many items a release has; an item counted within groups is one item."""
     if "group" not in table.column_names:
         return int(table.num_rows)
-    return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
+    import polars as pl
+
+    # By tokens: two items whose tokens have spaces may have one text.
+    return len(pl.DataFrame(table.select(["level", "tokens"])).unique())
 
 
 def has_every_given_item(manifest: Manifest) -> bool:
@@ -95,10 +98,10 @@ def items_line(release: Released) -> str:
 
 
 def counting_of(manifest: Manifest) -> Manifest:
-    """The manifest's part on counts of users: noise and intervals; empty without counts."""
-    of_levels = [level for level in manifest["levels"] if "confidence" in level]
-    found: Manifest = manifest.get("counting") or (of_levels[0] if of_levels else {})
-    return found
+    """The manifest's part on counts of users: noise and intervals; empty if none were counted, also
+    because nothing was found."""
+    parts = [manifest.get("counting", {}), *manifest["levels"]]
+    return next((part for part in parts if "keys" in part and "confidence" in part), {})
 
 
 def users_may_be_bounded(manifest: Manifest) -> bool:

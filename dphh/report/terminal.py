@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dphh.errors import printable
 from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
@@ -49,7 +50,8 @@ def release_text(release: Released) -> str:
     widths = [width_of(one_line(item, most)) for table in tables for item, _ in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
-    return "\n".join(lines)
+    # Somebody else may have written the manifest: its texts must not steer a terminal.
+    return printable("\n".join(lines))
 
 
 def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:

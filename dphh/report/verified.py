@@ -10,26 +10,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
+
+import polars as pl
 
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
+from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
-from dphh.report.sentences import Released, Tokens
-from dphh.report.why import needed_parts
+from dphh.reader.content import Content
+from dphh.report.sentences import (
+    Manifest,
+    Released,
+    counting_of,
+    groups_of,
+    number_of_items,
+)
+from dphh.report.shape import COUNTING, MANIFEST, is_plain_json, misfit
+from dphh.report.why import needed_slices
+from dphh.udfs.rules.counts import Weighing
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
     """For each check, what was checked and found. Refuses a release that contradicts itself."""
-    try:
-        return [*_checks(release)]
-    except KeyError as problem:
-        raise _refusal(f"its manifest lacks the field {problem}") from None
-    except (AttributeError, IndexError, TypeError) as problem:
-        raise _refusal(
-            "a field of its manifest is missing or of the wrong type "
-            f"({type(problem).__name__}: {problem})"
-        ) from None
+    return [*_checks(release)]
 
 
 def same_as_in_ledger(release: Released, stored: Released) -> tuple[str, str]:
@@ -48,6 +53,9 @@ def _refusal(why: str) -> UsageError:
 
 def _checks(release: Released) -> Iterator[tuple[str, str]]:
     manifest = release.manifest
+    rows = release.to_polars()
+    for problem in chain(_problems_of_manifest(manifest), _problems_of_cells(rows, manifest)):
+        raise _refusal(problem)
     if manifest.get(DIGEST_FIELD) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
     yield "table", "the rows are those whose hash the manifest has"
@@ -58,35 +66,82 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         raise _refusal("its promise is less than what its own events cost") from None
     yield "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers what its events cost"
     asked, promised = manifest["parameters"], manifest["privacy"]
-    epsilon = asked["local_epsilon"] if "local_epsilon" in asked else asked["epsilon"]
+    epsilon = asked.get("local_epsilon", asked.get("epsilon", "missing"))
     if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:
         raise _refusal("its promise is not the epsilon and delta that its parameters ask for")
     yield "promise", "the epsilon and delta that its parameters ask for"
-    distinct = {*map(tuple, release.table.column("tokens").to_pylist())}
     # `top` and `min_users` leave items out, perhaps parts of items that are in the release.
     is_cut = "top" in manifest or asked.get("min_users") is not None
-    problems = _problems_of_counts if manifest["verb"] == "counts" else _problems_of_levels
-    for problem in problems(release, distinct, is_cut):
+    is_given = "of" in asked or "domain" in asked
+    for problem in (_problems_of_given if is_given else _problems_of_found)(release, rows, is_cut):
         raise _refusal(problem)
     said = "no more than" if is_cut else "each with its parts, as many as"
-    yield "rows", f"{len(distinct):,} items, {said} its levels released"
+    yield "rows", f"{number_of_items(release.table):,} items, {said} its levels released"
 
 
-def _problems_of_counts(release: Released, distinct: set[Tokens], is_cut: bool) -> Iterator[str]:
-    asked, level = release.manifest["parameters"], release.manifest["levels"][0]
-    if not is_cut and distinct != {*map(tuple, asked["of"])}:
-        yield "its items are not those that it was asked to count"
-    if not is_cut and release.table.num_rows != level["released"]:
-        yield "it has other rows than were counted"
+def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
+    """What keeps dphh from reading the manifest. The first is decisive: what comes after it may not
+    be readable."""
+    if not is_plain_json(manifest):
+        yield "its manifest has a text or a number that JSON cannot have"
+    if found := misfit(manifest, MANIFEST):
+        yield found
+    if not manifest["levels"]:
+        yield "its manifest has no levels"
+    if manifest["parameters"].get("by") is not None and "groups" not in manifest["parameters"]:
+        yield "its manifest has no groups"
+    try:
+        Content(**manifest["parameters"]["content"])
+        Privacy.from_json(manifest["privacy"])
+    except TypeError:
+        yield "its privacy statement or its content has other fields than this dphh knows"
+    if counting := counting_of(manifest):
+        if found := misfit(counting, COUNTING):
+            yield found
+        weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
+        if weighing.octave_count != len(counting["lost_grid"]):
+            yield "its counts have no sum for each octave of what bounding removed"
+        if weighing.octave_count and not weighing.octave_weight_if_all_removed:
+            yield "its counts are on a grid that is too coarse"
 
 
-def _problems_of_levels(release: Released, distinct: set[Tokens], is_cut: bool) -> Iterator[str]:
-    asked, levels = release.manifest["parameters"], release.manifest["levels"]
-    if asked.get("domain") is not None and not distinct <= {*map(tuple, asked["domain"])}:
-        yield "it has items that its domain lacks"
-    grown = {"ended"} & {*release.table.column_names}
-    rows = release.table.group_by(["level", "item", *grown]).aggregate([])
-    there = Counter(rows.column("level").to_pylist())
+def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
+    """What keeps dphh from showing the table."""
+    if rows["level", "item", "tokens"].null_count().sum_horizontal().item() or (
+        rows["tokens"].explode(empty_as_null=False).null_count()
+    ):
+        yield "a row of its table lacks its level, its item or a token"
+    if any(not rows[name].is_finite().all() for name in {"score", "error"} & {*rows.columns}):
+        yield "a score of its table is no number"
+    if "users" in rows:
+        users, low, high = map(pl.col, ("users", "low", "high"))
+        counted = rows.drop_nulls("users")
+        in_order = (low >= 0) & (low <= users) & (users <= high) & (high <= 2**53)
+        if not counted.select(in_order.fill_null(False).all()).item():
+            yield "a number of users is not within its interval"
+        if len(counted) and not counting_of(manifest):
+            yield "its manifest does not say how its users were counted"
+
+
+def _problems_of_given(release: Released, rows: pl.DataFrame, is_cut: bool) -> Iterator[str]:
+    """What contradicts that all given items were counted, in each group."""
+    asked = release.manifest["parameters"]
+    given = {*map(tuple, asked.get("of", asked.get("domain")))}
+    found = Counter(map(tuple, rows["tokens"].to_list()))
+    most = max(1, len(groups_of(release.manifest)))
+    if not found.keys() <= given or max(found.values(), default=0) > most:
+        yield "it has other items than it was asked to count"
+    if not is_cut and len(rows) != len(given) * most:
+        yield "it lacks an item that it was asked to count"
+
+
+def _problems_of_found(release: Released, rows: pl.DataFrame, is_cut: bool) -> Iterator[str]:
+    """What contradicts that each level released as many items as it says, of parts found below."""
+    levels = release.manifest["levels"]
+    # By tokens, because two items whose tokens have spaces may have one text. In a release with
+    # groups an item has a row for each.
+    items = rows.unique(["level", "tokens", *({"ended"} & {*rows.columns})])
+    there = Counter(items["level"])
     released: Counter[int] = Counter()
     for level in levels:
         released[level["level"]] += level["released"]
@@ -94,5 +149,8 @@ def _problems_of_levels(release: Released, distinct: set[Tokens], is_cut: bool) 
         few, most = there[number], released[number]
         if few > most or (few < most and not is_cut):
             yield f"level {number} has {few:,} items, but {most:,} were released"
-    if not is_cut and any(not distinct.issuperset(needed_parts(each, levels)) for each in distinct):
-        yield "it has a phrase whose parts were not found"
+    for (length,), those in [] if is_cut else items.group_by(pl.col("tokens").list.len()):
+        for part in needed_slices(int(length), levels):
+            parts = those.select(pl.col("tokens").list.slice(part.start, part.stop - part.start))
+            if len(parts.join(items, on="tokens", how="anti")):
+                yield "it has a phrase whose parts were not found"

@@ -6,9 +6,11 @@ same. That is the privacy guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import polars as pl
 
 from dphh.errors import UsageError
 from dphh.reader.content import Content
@@ -60,11 +62,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     if strange := set(tokens) - set(asked.get("character_set", tokens)):
         found = ", ".join(one_line(repr(token)) for token in sorted(strange))
         yield "not so read", f"{name} contains {found}, which the run's character set lacks."
-    # For each released sequence: whether it was released as complete, or only as a prefix.
-    ends: dict[Tokens, bool] = {}
-    for row in release.table.to_pylist():
-        way = tuple(row["tokens"])
-        ends[way] = ends.get(way, False) or bool(row.get("ended", True))
+    ends = _released_of_these_tokens(release, tokens)
     if tokens in ends:
         only = "" if ends[tokens] else " as a prefix only: it was not released as complete"
         yield "released", f"{name} is in the release{only}."
@@ -81,7 +79,7 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     if len(tokens) not in lengths:
         looked = f"this release looked at items of {min(lengths):,} to {max(lengths):,} tokens"
         yield "not of this length", f"{name} has {with_noun(len(tokens), 'token')}; {looked}."
-    if missing := _missing_parts(tokens, {*ends}, levels):
+    if missing := _missing_parts(tokens, ends, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
         said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not "
         said += "released, and a phrase is tried only where its parts were."
@@ -98,23 +96,48 @@ def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
 
 def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens]:
     """The parts of a phrase that must be released before the phrase can be."""
-    is_trie = any(level["kind"] in ("vote", "batch", "local") for level in levels)
+    return [tokens[part] for part in needed_slices(len(tokens), levels)]
+
+
+def needed_slices(length: int, levels: Sequence[ManifestLevel]) -> list[slice]:
+    """Where these parts are in a phrase of so many tokens."""
+    begins = slice(0, length - 1)
+    is_trie = any(level["kind"] in ("vote", "local") for level in levels)
     if is_trie:
-        return [tokens[:-1]] if len(tokens) > min(_lengths_of(levels)) else []
-    at = [level["pruning"] for level in levels
-          if level["level"] == len(tokens) > 1 and "pruning" in level]  # fmt: skip
-    return [tokens[:-1], tokens[1:] if at[0] == "both" else tokens[-1:]] if at else []
+        return [begins] if length > min(_lengths_of(levels)) else []
+    has_parts = any(
+        level["level"] == length and level["kind"] in ("pruned", "forecast") for level in levels
+    )
+    return [begins, slice(1, length)] if has_parts else []
+
+
+def _released_of_these_tokens(release: Released, tokens: Tokens) -> dict[Tokens, bool]:
+    """The released sequences of these tokens alone, among which are a phrase and its parts; and for
+    each, whether it was released as complete, or only as a prefix."""
+    frame = release.to_polars()
+    frame = frame.filter(pl.col("tokens").list.eval(pl.element().is_in(tokens)).list.all())
+    complete = frame["ended"] if "ended" in frame else [True] * len(frame)
+    ends: dict[Tokens, bool] = {}
+    for way, ended in zip(map(tuple, frame["tokens"].to_list()), complete, strict=True):
+        ends[way] = ends.get(way, False) or bool(ended)
+    return ends
 
 
 def _missing_parts(
-    tokens: Tokens, released: set[Tokens], levels: Sequence[ManifestLevel]
-) -> tuple[Tokens, ...]:
+    tokens: Tokens, released: Collection[Tokens], levels: Sequence[ManifestLevel]
+) -> list[Tokens]:
     """The shortest parts of a phrase that were not released, so that it was not looked at."""
-    found: list[Tokens] = []
-    for part in needed_parts(tokens, levels):
-        if part not in released:
-            found += _missing_parts(part, released, levels) or (part,)
-    return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
+    # Each part is looked at once: neighbours share parts, so there are few of them but many ways
+    # that lead to each.
+    found, seen, waiting = set(), {tokens}, [tokens]
+    while waiting:
+        part = waiting.pop()
+        missing = {each for each in needed_parts(part, levels) if each not in released}
+        if not missing and part != tokens:
+            found.add(part)
+        waiting += missing - seen
+        seen |= missing
+    return sorted(found, key=lambda part: (len(part), tokens.index(part[0]), part))
 
 
 def _below_threshold_sentence(release: Released, length: int, subject: str) -> str:

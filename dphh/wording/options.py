@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
@@ -15,7 +15,8 @@ Options = ParamSpec("Options")
 
 
 def checked_call(function: Callable[Options, Result]) -> Callable[Options, Result]:
-    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
+    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError, and
+    so is a text that cannot be written as UTF-8: engines would refuse it after a run has paid."""
     callee = function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {option: of for option, of in asked.parameters.items() if option != "self"}
@@ -26,16 +27,40 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
     @wraps(function)
     def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
         try:
-            asked.bind(*arguments, **options)
+            bound = asked.bind(*arguments, **options)
         except TypeError:
             count = len(arguments) - ("self" in asked.parameters)
             check_positional(count, positional, takes, callee)
             check_known(options, takes, callee)
             check_required([*options.keys(), *positional[:count]], takes, callee)
             raise
+        check_utf8(bound.arguments)
         return function(*arguments, **options)
 
     return checked
+
+
+def check_utf8(options: Mapping[str, object]) -> None:
+    """Refuse options with a text in which half of a surrogate pair stands alone."""
+    for option, value in options.items():
+        try:
+            for text in _texts_in(value):
+                text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"{option}: a text in it is not UTF-8: it has half of a surrogate pair, as from "
+                "bytes that were decoded wrongly; decode them again, or leave this text out"
+            ) from None
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in([*value.items()])
+    elif isinstance(value, (list, tuple, Set)):
+        for each in value:
+            yield from _texts_in(each)
 
 
 def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:

@@ -19,6 +19,7 @@ import polars as pl
 from dphh import Corpus
 from dphh.engines import open_host
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.privacy.events import Event
@@ -28,6 +29,7 @@ from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from dphh.udfs.rules.weights import weight
 
 Method = Literal["all", "even", "single"]
+OnGrid = SetUnionLevel | PrunedLevel
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,13 @@ def grams_of(texts: pl.DataFrame, length: int) -> pl.DataFrame:
 
 
 def drawn(held: pl.DataFrame, level: SetUnionLevel, source: Randomness) -> pl.DataFrame:
-    """The weighted Gaussian of DPSU: a user of n grams, at most max_items of them and those at
-    random, gives 1 / sqrt(n) to each; the sums take noise, and pass at the threshold."""
+    """The weighted Gaussian of DPSU: noised sums that reach the threshold."""
+    return passed(noised(held, level, source), level)
+
+
+def noised(held: pl.DataFrame, level: OnGrid, source: Randomness) -> pl.DataFrame:
+    """tokens, noisy: a user of n grams, at most max_items of them and those at random, gives
+    1 / sqrt(n) to each; the sums take noise."""
     purpose = f"dpsu {level.level}"
     order = pl.Series("draw", source.random_words(len(held), f"{purpose}/sample"))
     kept = held.with_columns(order).filter(
@@ -112,7 +119,11 @@ def drawn(held: pl.DataFrame, level: SetUnionLevel, source: Randomness) -> pl.Da
         .agg(pl.col("weight").sum())
     )
     noise = draw_rounded_gaussian(source, level.sigma_grid, len(sums), f"{purpose}/noise")
-    noisy = sums.with_columns(noisy=pl.col("weight") + pl.Series(noise))
+    return sums.select("tokens", noisy=pl.col("weight") + pl.Series(noise))
+
+
+def passed(noisy: pl.DataFrame, level: OnGrid) -> pl.DataFrame:
+    """level, tokens, score of what reaches the threshold."""
     return noisy.filter(pl.col("noisy") >= level.threshold_grid).select(
         level=pl.col("tokens").list.len().cast(pl.Int32),
         tokens="tokens",

@@ -1,12 +1,11 @@
 -- Where valid grams of two words stand: at each position the key of the pair that begins there, -1
 -- for none. A pair is valid where both words were released; they stand side by side in one text.
--- Positions that can be part of no pair are dropped. With pruning on a single side ($single_side)
--- all stay, and `ends` has the released words, in which longer grams may end.
+-- Positions that can be part of no pair are dropped.
 -- DPNE, Algorithm 1, at k = 2, with w_i in `users`: U_i <- W_i n V_k, with every occurrence of a
 -- gram; grams_level.sql makes it a set.
 -- In: users (user_hashes, lengths, ids, words); $released, the released words and their numbers.
--- Out: next_positions (user_hashes, lengths, keys, ends); key = left * 2^32 + right, by the numbers
--- of the two words.
+-- Out: next_positions (user_hashes, lengths, keys); key = left * 2^32 + right, by the numbers of
+-- the two words.
 CREATE TEMP TABLE next_positions AS
 WITH
 
@@ -19,12 +18,9 @@ released AS (
 -- W_i <- G_k(w_i), the k-grams of a user's texts, of which V_k has those whose two words were
 -- released. dphh_pairs gives the keys, and drops the positions that can be part of no valid gram.
 candidates AS (
-    SELECT
-        user_hashes,
-        dphh_pairs(lengths, grams, CASE WHEN $single_side THEN grams END, 1) AS pairs,
-        CASE WHEN $single_side THEN grams END AS ends
+    SELECT user_hashes, dphh_pairs(lengths, grams) AS pairs
     FROM released
 )
 
-SELECT candidates.user_hashes, candidates.pairs.lengths, candidates.pairs.keys, candidates.ends
+SELECT candidates.user_hashes, candidates.pairs.lengths, candidates.pairs.keys
 FROM candidates;

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.mechanisms.trie.levels import SampledUsersLevel
 from dphh.mechanisms.trie.path import path_guarantee
-from examples.triehh_printed import reverse_delta_at_least
 from tests.audit.corpora import extra, groups_of, others, written
 from tests.audit.measure import Measured, counted, in_turn, released_once, scores
 
@@ -29,46 +26,6 @@ def trie_path(engine: str, folder: Path, size: int) -> Measured:
     grown = groups_of(scores(released_once(plan, corpus, engine), "level"), groups)
     says = f"a user of a token that {theta - 1} other holds"
     return replace(Measured.of(plan, says, in_turn(grown), p**theta), method="path")
-
-
-def trie_paper(engine: str, folder: Path, size: int) -> Measured:
-    """Of a fixed batch: three others hold the word of a user, which needs four votes."""
-    users = 40_000 * size
-    plan = trie(epsilon=1.62, delta=0.09, max_length=1, accounting="paper", users=users)
-    (level,) = plan.levels
-    assert isinstance(level, SampledUsersLevel)
-    groups = users // (level.theta + 1)
-    held_by, word = level.theta - 1, "[g || '/x']"
-    idle = users - groups * held_by - (groups + 1) // 2
-    corpus = written(
-        folder,
-        others(held_by, word, groups),
-        extra(word, groups),
-        f"SELECT 'idle' || i, []::VARCHAR[] FROM range({idle}) AS a(i)",
-        text="what", as_="list",
-    )  # fmt: skip
-    grown = groups_of(scores(released_once(plan, corpus, engine), "level"), groups)
-    exact = hypergeom.sf(level.theta - 1, users, level.theta, level.batch)
-    says = f"a user of a word that {held_by} others hold, or of nothing"
-    return replace(Measured.of(plan, says, in_turn(grown), float(exact)), method="paper")
-
-
-def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
-    """The other way, of which the theorem says nothing: all hold the word but two, or but one."""
-    plan = trie(epsilon=2.0, delta=0.02, max_length=1, accounting="paper", users=36)
-    (level,) = plan.levels
-    assert isinstance(level, SampledUsersLevel)
-    failed: list[list[bool]] = [[], []]
-    schema = {"who": pl.Int64, "what": pl.List(pl.String)}
-    for row, idle in enumerate((2, 1)):
-        rows = [(user, [] if user < idle else ["x"]) for user in range(36)]
-        frame = pl.DataFrame(rows, schema=schema, orient="row")
-        corpus = Corpus(frame, user="who", text="what", as_="list")
-        failed[row] = [len(released_once(plan, corpus, engine)) == 0 for _ in range(30 * size)]
-    says = "the other way: a user of nothing, or of the word of all others but one"
-    seen = counted(np.array(failed[0]), np.array(failed[1]))
-    exact = reverse_delta_at_least(level.users, level.theta, level.batch, plan.privacy.epsilon)
-    return replace(Measured.of(plan, says, seen, exact), method="paper", delta=None)
 
 
 def ldp_trie_sums(engine: str, folder: Path, size: int) -> Measured:
@@ -128,4 +85,4 @@ def _added(law: np.ndarray, one: np.ndarray) -> np.ndarray:
     return result
 
 
-CELLS = (trie_path, trie_paper, trie_paper_reversed, ldp_trie_sums)
+CELLS = (trie_path, ldp_trie_sums)

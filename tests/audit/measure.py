@@ -47,7 +47,7 @@ class Measured:
     neighbours: str
     epsilon: float
     #: What is claimed; None where nothing is claimed in this direction.
-    delta: float | None
+    delta: float
     #: What these neighbours come to by arithmetic; None where it was not worked out.
     exact: float | None
     #: How often the event was seen where it is likelier, and on the neighbour.

@@ -22,14 +22,10 @@ QUICK = {*cells_prior.CELLS, items_new, sips_shared, dpne_all_levels, counts_wit
 
 def check(found: Measured) -> None:
     low, high = found.bounds(DAILY)
-    if found.delta is not None:
-        assert low <= found.delta, "neighbours differ by more than is claimed"
+    assert low <= found.delta, "neighbours differ by more than is claimed"
     if found.exact is not None:
         assert low <= found.exact <= high, "neighbours differ by more or less than they should"
-        assert found.delta is None or found.exact <= found.delta
-    if found.delta is None:
-        assert found.exact is not None
-        assert found.exact > 0
+        assert found.exact <= found.delta
 
 
 @pytest.mark.parametrize(

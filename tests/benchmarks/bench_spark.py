@@ -39,7 +39,8 @@ def run(engine: str, path: str, epsilon: float) -> None:
     corpus = dphh.Corpus(path, user="who", text="what", split="white space", lower=False)
     plan = dphh.ngrams(corpus, max_n=3, epsilon=epsilon, delta=1e-7)
     with tempfile.TemporaryDirectory() as folder:
-        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite")
+        ledger = dphh.Ledger(Path(folder) / "ledger.sqlite", create=True)
+        plan.run(engine=engine, ledger=ledger)
 
 
 def scale_child(path: str, log: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from dphh import Corpus, items
+from dphh import Corpus, Ledger, items
 
 TWEETS = Path(__file__).parents[2].parent / "shared/data/tweets.parquet"
 USERS = 50_000
@@ -58,7 +58,7 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
                     plan = items(corpus, epsilon=epsilon, delta=delta, method=method)
                     release = plan.run(
                         engine="polars",
-                        ledger=Path(folder) / "ledger.sqlite",
+                        ledger=Ledger(Path(folder) / "ledger.sqlite", create=True),
                         progress=lambda _: None,
                     )
                     spent.append(time.process_time() - start)

@@ -23,7 +23,8 @@ def written_anew(page: Path) -> str:
 for page in [Path(name).resolve() for name in sys.argv[1:]]:
     with TemporaryDirectory() as folder, same_noise():
         os.chdir(folder)
-        os.environ["DPHH_LEDGER"] = f"{folder}/ledger.sqlite"
+        os.environ.pop("DPHH_LEDGER", None)
+        os.environ["XDG_DATA_HOME"] = f"{folder}/own-data"
         os.environ["COLUMNS"] = "100"
         page.write_text(written_anew(page), encoding="utf-8")
         os.chdir("/")

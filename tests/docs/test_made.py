@@ -13,6 +13,7 @@ from dphh.asking.macros import macros
 from dphh.cli import cli
 from dphh.registry import VERBS
 from tests.docs.pages import ROOT
+from tests.specification import specified
 
 sys.path.insert(0, str(ROOT / "docs"))
 api, options, plain = (
@@ -53,11 +54,10 @@ def test_every_query_of_the_specification_stands_in_its_page():
     told = re.findall(r"<!-- made: plain-([\w-]+) -->", page)
     assert len(told) == len({*told})
     left_out = {"nothing_yet", "one_each_most_frequent"}
-    files = {path.stem for path in (ROOT / "sql" / "plain").glob("*.sql")}
+    files = {path.stem for path in (ROOT / "tests" / "specification").glob("*.sql")}
     assert {*told} == files - left_out
     for name in told:
-        text = (ROOT / "sql" / "plain" / f"{name}.sql").read_text(encoding="utf-8")
-        assert text.strip().rpartition("\n")[2] in plain.PLAIN_SQL[f"plain-{name}"]()
+        assert specified(name).strip().rpartition("\n")[2] in plain.PLAIN_SQL[f"plain-{name}"]()
 
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")]

@@ -83,7 +83,7 @@ def run(
     randomness: Randomness | None = None,
 ) -> Release:
     return plan_of(case, corpus).run(
-        ledger=ledger,
+        ledger=Ledger(ledger, create=True),
         engine=engine,
         run_id=RUN,
         progress=progress,

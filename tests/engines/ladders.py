@@ -49,7 +49,6 @@ def climbed(
     caps = [caps] * len(thresholds) if isinstance(caps, int) else caps
     plan = ngrams(
         max_n=len(thresholds),
-        max_items=tuple(caps),
         epsilon=8,
         delta=1e-3,
         **{"method": "dpne", **options},
@@ -58,7 +57,11 @@ def climbed(
     for level in plan.levels:
         assert isinstance(level.level, int)
         threshold = thresholds[level.level - 1]
-        changes = {"grid_bits": BITS, "sigma_grid": sigma or max(1, threshold // 8)}
+        changes = {
+            "max_items": caps[level.level - 1],
+            "grid_bits": BITS,
+            "sigma_grid": sigma or max(1, threshold // 8),
+        }
         if isinstance(level, SetUnionLevel):
             changes["threshold_grid"] = threshold
         levels.append(replace(level, **changes))
@@ -95,12 +98,11 @@ def held_by_user(rows: Sequence[tuple[Any, Sequence[str]]], n: int) -> dict[Any,
     return held
 
 
-def valid(gram: Gram, released: Sequence[set[Gram]], pruning: str) -> bool:
+def valid(gram: Gram, released: Sequence[set[Gram]]) -> bool:
     if len(gram) == 1:
         return True
-    below, words = released[len(gram) - 2], released[0]
-    end = gram[1:] in below if pruning == "both" else gram[-1:] in words
-    return gram[:-1] in below and end
+    below = released[len(gram) - 2]
+    return gram[:-1] in below and gram[1:] in below
 
 
 def check_ladder(
@@ -111,7 +113,6 @@ def check_ladder(
     *,
     caps: Sequence[int] | int = 100,
     sigma: int | None = None,
-    pruning: Any = "both",
     seed: int = 0,
     users: str | None = None,
 ) -> int:
@@ -119,7 +120,6 @@ def check_ladder(
     grams there are in all. Of what is spurious the draws are not compared."""
     done = climbed(
         engine, corpus, thresholds, caps=caps, sigma=sigma, randomness=SeededRandomness(seed),
-        pruning=pruning,
     )  # fmt: skip
     plain = Plain(rows, SeededRandomness(seed), users=users)
     released: list[set[Gram]] = []
@@ -133,7 +133,7 @@ def check_ladder(
                 gram: noisy for gram, noisy in held.items() if noisy >= threshold
             }
             for gram in found.keys() - held.keys():
-                assert valid(gram, released, pruning)
+                assert valid(gram, released)
                 assert found[gram] >= threshold
             plain.forget(n)
             plain.release(n, [*found])

@@ -15,7 +15,7 @@ from dphh.engines import open_host
 from dphh.engines.host import Draw, Host
 from dphh.mechanisms.released_rows import as_array
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import sips_rounds
+from dphh.mechanisms.set_union.rounds import adaptive_rounds
 from dphh.mechanisms.set_union.run import draw_rounds, draw_words, rounds_of_table
 from dphh.reader.rows import Limits
 from dphh.udfs.kernel.numbering import ReadWords
@@ -103,7 +103,7 @@ def in_adaptive_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
-    next_round = sips_rounds(levels)
+    next_round = adaptive_rounds(levels)
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
         drawn = draw_rounds(host, next_round, "items")

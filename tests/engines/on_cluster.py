@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from dphh import Corpus, Release, ngrams
+from dphh import Corpus, Ledger, Release, ngrams
 from dphh.testing import SeededRandomness
 
 SEED = 25
@@ -55,7 +55,8 @@ def rows_of(release: Release) -> list[list[Any]]:
 
 def released(corpus: Corpus, ledger: Path, engine: str, randomness: Any) -> Release:
     plan = ngrams(corpus, max_n=3, epsilon=20, delta=1e-3, max_items=10, spurious=0.5)
-    return plan.run(ledger=ledger, engine=engine, run_id="cut short", randomness=randomness)
+    book = Ledger(ledger, create=True)
+    return plan.run(ledger=book, engine=engine, run_id="cut short", randomness=randomness)
 
 
 if __name__ == "__main__":

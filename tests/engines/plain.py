@@ -1,4 +1,4 @@
-"""The specification, run: the queries of `sql/plain/` in a bare DuckDB, over rows in memory.
+"""The queries of `tests/specification/`, run in a bare DuckDB, over rows in memory.
 
 Nothing here is an engine's: only noise and draws, which are the randomness's to say, are
 registered.
@@ -15,9 +15,9 @@ from dphh.level import CountsLevel
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
-from dphh.sql import query
+from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from tests.draws import register_draws
+from tests.specification import specified
 
 Gram = tuple[str, ...]
 #: A user, and the tokens of one row of theirs.
@@ -32,7 +32,7 @@ class Forecast:
     first_unit: int
     second_unit: int
     list_sizes: Sequence[int]
-    #: Arrow tables, as the queries of `sql/plain/forecast_*.sql` say.
+    #: Arrow tables, as the queries of `forecast_*.sql` say.
     forecasts: Any
     bins: Any
     weights: Any
@@ -59,7 +59,7 @@ class Plain:
         self.randomness = randomness
         self.con = duckdb.connect(config={"threads": 1})
         register_draws(self.con, randomness)
-        self.con.execute(query("plain/functions"))
+        self.con.execute(specified("functions"))
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
         groups = pa.array([row[2] if len(row) > 2 else None for row in rows], pa.string())
@@ -72,7 +72,7 @@ class Plain:
         self.run("nothing_yet")
 
     def run(self, name: str, **parameters: Any) -> None:
-        for statement in self.con.extract_statements(query(f"plain/{name}")):
+        for statement in self.con.extract_statements(specified(name)):
             named = {name: parameters[name] for name in statement.named_parameters}
             self.con.execute(statement, named or None)
 
@@ -135,7 +135,6 @@ class Plain:
         self.run(
             "dpne_level",
             level=level.level,
-            pruning=level.pruning,
             max_items=level.max_items,
             grid_bits=level.grid_bits,
             salt=self._salt(purpose),
@@ -171,7 +170,7 @@ class Plain:
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
         self.run("forecast_round_1", unlisted_threshold=threshold, noise=False, **first)
         self.run("forecast_round_2", norm=given.second_unit, **drawn)
-        signs = self.con.execute(query("plain/forecast_nonpositive_counts")).fetchall()
+        signs = self.con.execute(specified("forecast_nonpositive_counts")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
         held = self.con.execute(
             "SELECT gram, class, bin, first, second FROM round_2 WHERE is_held"
@@ -206,28 +205,20 @@ class Plain:
         assert [key for key, _ in rows] == [*range(len(rows))]
         return [noisy for _, noisy in rows]
 
-    def trie(
-        self,
-        levels: Sequence[VoteLevel | SampledUsersLevel],
-        choice: SequenceChoice,
-        users: int = 0,
-    ) -> Any:
+    def trie(self, levels: Sequence[VoteLevel], choice: SequenceChoice) -> Any:
         """The prefixes that each level grows, and whether a sequence ends there."""
         self.run(f"one_each_{choice.replace('-', '_')}", **(
             {"purpose": "one sequence a user"} if choice == "drawn" else {}
         ))  # fmt: skip
         found = []
         for level in levels:
-            known: dict[str, Any] = {
-                "level": level.level, "theta": level.theta, "purpose": f"trie/level {level.level}"
-            }  # fmt: skip
-            if isinstance(level, VoteLevel):
-                self.run("trie_level", numerator=level.numerator, **known)
-            else:
-                counted = self.con.execute("SELECT count(*) FROM one_sequence_each")
-                ((holders,),) = counted.fetchall()
-                drawn = {"drawn_users": level.batch, "idle": level.users - holders}
-                self.run("trie_batch_level", **drawn, **known)
+            self.run(
+                "trie_level",
+                level=level.level,
+                numerator=level.numerator,
+                theta=level.theta,
+                purpose=f"trie/level {level.level}",
+            )
             asked = "SELECT tokens, ended FROM trie WHERE level = ?"
             rows = self.con.execute(asked, [level.level]).fetchall()
             found.append({(tuple(tokens), ended) for tokens, ended in rows})

@@ -76,7 +76,7 @@ CASES = {
     "items": Case(partial(ITEMS, method="gaussian"), COMMON, ((1, 1),)),
     "items, counted": Case(partial(ITEMS, method="gaussian", counts=0.3), COMMON, ((1, 1),)),
     "sips": Case(partial(ITEMS, method="sips"), NEAR, ROUNDS),
-    "sips, one round for two": Case(partial(ITEMS, method="sips", counts=0.3), FEW, ROUNDS[:2]),
+    "sips of few words": Case(partial(ITEMS, method="sips"), FEW, ROUNDS),
     "adaptive": Case(partial(ITEMS, method="adaptive"), NEAR, ROUNDS),
     "adaptive, one round for two": Case(
         partial(ITEMS, method="adaptive", counts=0.3), FEW, ROUNDS[:2]
@@ -108,8 +108,8 @@ CASES = {
         partial(WITH_PRIOR, max_n=3, spurious=1e-9), ALONE, (1,)
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
-    "dpne, one side": Case(
-        partial(FORECAST, max_n=3, method="dpne", pruning="single", decay=0.8, counts=0.3),
+    "dpne, by shares": Case(
+        partial(FORECAST, max_n=3, method="dpne", shares=[3, 4, 5], counts=0.3),
         COMMON,
         ((1, 1), 2, 3),
     ),
@@ -123,11 +123,6 @@ CASES = {
     "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
     "trie that stops growing, counted": Case(
         partial(trie, max_length=6, counts=0.3, max_items=2, **LOOSE), SPELLED, (1, 2, 3, 4)
-    ),
-    "trie of the paper": Case(
-        partial(trie, max_length=3, accounting="paper", users=2_000, epsilon=8.0, delta=1e-2),
-        SPELLED,
-        (1, 2, 3),
     ),
     "trie, most frequent": Case(
         partial(trie, max_length=4, choice="most-frequent", **LOOSE), SPELLED, (1, 2, 3, 4)

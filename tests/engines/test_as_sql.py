@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dphh
 from dphh import Corpus
 from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
 from dphh.cli import cli
@@ -25,6 +24,7 @@ from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.table import rounded_gaussian
 from tests.engines.recorded_runs import CASES, corpus_of
+from tests.specification import specified
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
 
@@ -91,25 +91,22 @@ def test_a_text_cannot_leave_its_literal_nor_a_comment():
 
 @given(
     below=st.sets(st.tuples(*[st.sampled_from("abcd")] * 2), max_size=12),
-    pruning=st.sampled_from(["both", "single"]),
     sigma=st.integers(500, 4000),
     spurious=st.sampled_from([0.001, 0.01, 0.5]),
 )
 @settings(max_examples=20)
-def test_the_threshold_of_a_level_follows_from_what_is_released_below(
-    below, pruning, sigma, spurious
-):
+def test_the_threshold_of_a_level_follows_from_what_is_released_below(below, sigma, spurious):
     words = sorted({word for gram in below for word in gram} | {"e"})
-    level = PrunedLevel(3, 10, 10, sigma, spurious, pruning)
-    ladder = first_ladder(words, pruning)
+    level = PrunedLevel(3, 10, 10, sigma, spurious)
+    ladder = first_ladder(words)
     keys = sorted((words.index(one) << 32) | words.index(other) for one, other in below)
     valid = len(ladder.with_next(np.array(keys, np.int64)).valid_grams())
     con = duckdb.connect()
-    con.execute(query("plain/nothing_yet"))
+    con.execute(specified("nothing_yet"))
     for gram in [*below, *((word,) for word in words)]:
         con.execute("INSERT INTO released VALUES (?, ?, 0)", [len(gram), list(gram)])
-    asked = {"level": 3, "pruning": pruning, "spurious": spurious}
-    ((probability,),) = con.execute(query("plain/dpne_threshold"), asked).fetchall()
+    asked = {"level": 3, "spurious": spurious}
+    ((probability,),) = con.execute(specified("dpne_threshold"), asked).fetchall()
     threshold = rounded_gaussian(sigma).smallest_with_tail_at_most(Fraction(probability))
     assert threshold == spurious_threshold(level, len(below), valid)
 
@@ -117,11 +114,11 @@ def test_the_threshold_of_a_level_follows_from_what_is_released_below(
 # Who asks
 
 
-def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path):
+def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path, ledger):
     corpus_of(tmp_path, [(1, ["a"])])
     asked = ["items", str(tmp_path / "corpus.parquet"), "--user", "who", "--text", "what",
-             "--epsilon", "1", "--delta", "1e-6", "--ledger", str(tmp_path / "ledger")]  # fmt: skip
+             "--epsilon", "1", "--delta", "1e-6"]  # fmt: skip
     runner = click.testing.CliRunner()
     shown = runner.invoke(cli, [*asked, "--sql"])
     assert "-- sql/set_union/words_level.sql" in shown.output
-    assert not dphh.Ledger(tmp_path / "ledger").runs()
+    assert not ledger.runs()

@@ -93,11 +93,6 @@ READINGS = {
         {"unit": 3},
         lambda text: [text[at : at + 3] for at in range(0, len(text), 3)],
     ),
-    "batches": (
-        {},
-        {"accounting": "paper", "users": 500, "epsilon": 80.0, "delta": 1e-2},
-        str.split,
-    ),
 }
 
 

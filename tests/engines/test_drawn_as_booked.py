@@ -109,16 +109,16 @@ def weighed(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
     return Spent(set_union(run, step, level, before).noise, any_new_items(level))
 
 
-def above(run: Run, level: dict[str, Any], pruning: str) -> tuple[set[Gram], set[Gram]]:
+def above(run: Run, level: dict[str, Any]) -> tuple[set[Gram], set[Gram]]:
     """Of a longer length: the valid grams that somebody holds, and the others that came out."""
     length = level["level"]
     below = [run.released(each) for each in range(1, length)]
-    held = {gram for gram in run.held(length) if valid(gram, below, pruning)}
+    held = {gram for gram in run.held(length) if valid(gram, below)}
     return held, run.released(length) - held
 
 
 def pruned(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
-    held, spurious = above(run, level, level["pruning"])
+    held, spurious = above(run, level)
     draws = run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
     assert drawn == len(held)
@@ -145,7 +145,7 @@ def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
 
 
 def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
-    held, spurious = above(run, level, "both")
+    held, spurious = above(run, level)
     rounds, draws = run.asked.rounds[level["level"]], run.asked.of(step)
     assert rounds.law.noise.sigma == level["sigma_grid"]
     drawn = of_noise(draws, level["sigma_grid"])
@@ -226,13 +226,6 @@ def vote(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     return Spent()
 
 
-def batch(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
-    assert not run.asked.of(step)
-    assert run.asked.words[step] == level["users"] == run.plan["users"]
-    assert 0 < level["batch"] < level["users"]
-    return Spent()
-
-
 def local(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     reports = level["users"] * level["contributions"]
     assert level["users"] == run.plan["users_per_level"]
@@ -263,7 +256,6 @@ KINDS = {
     "listed_words": listed_words,
     "counts": counted,
     "vote": vote,
-    "batch": batch,
     "local": local,
 }
 
@@ -289,7 +281,7 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
         else:
             yield steps.pop(0), level, released[level["level"]]
         released[level["level"]] += level["released"]
-        if level["kind"] in ("vote", "batch"):
+        if level["kind"] == "vote":
             table = run.release.to_polars().filter(pl.col("level") == level["level"])
             grows = not table["ended"].all()
     if (counting := run.release.manifest.get("counting")) and counting["counted"]:

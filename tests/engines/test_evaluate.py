@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dphh import Release, UsageError, evaluate, exact_ngrams
-from dphh.columns import SCORED_SCHEMA
+from dphh.columns import SCORED_SCHEMA, SCORES_AND_COUNTS_SCHEMA
 from tests.engines.ladders import held_by_user
 from tests.engines.levels import few
 
@@ -58,6 +58,18 @@ def test_exact_counts_refuse_to_become_a_release_and_ask_no_ledger(written, tmp_
     assert not (tmp_path / "out").exists() and not own_ledger.exists()
     assert not isinstance(found, Release)
     assert "NOT private" in repr(found) and "NOT private" in found.warning
+
+
+def test_an_item_counted_within_groups_is_one_item(written):
+    rows = [
+        {"level": 1, "item": gram, "tokens": [gram], "score": 9.0, "group": group}
+        for gram in "ab"
+        for group in ("DE", "US", "other")
+    ]
+    table = pa.Table.from_pylist(rows, SCORES_AND_COUNTS_SCHEMA)
+    grouped = Release(table, release_of(("a",)).manifest)
+    corpus = written(TEXTS)
+    assert evaluate(grouped, corpus) == evaluate(release_of(("a",), ("b",)), corpus)
 
 
 def test_an_evaluation_by_hand(written):

@@ -187,7 +187,7 @@ def what_is_added(
         held = {word for text in own for word in text.split()}
         each = isqrt(4 ** done[0].level.grid_bits // len(held))
         adds = {("ngrams/words/round 1", word): each for word in held}
-    ladder = first_ladder(pa.array(WORDS), "both")
+    ladder = first_ladder(pa.array(WORDS))
     for rounds in seen:
         held_by = words_held if rounds.level == 1 else partial(grams_held, ladder, WORDS)
         adds |= what_one_adds(rounds, held_by, noise, [*users.values()], own)

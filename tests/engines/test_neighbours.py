@@ -114,17 +114,16 @@ def test_words_of_every_round_of_a_set_union(engine, of_ngrams, others, newcomer
     is_added_up(rounds, others, newcomer, 2**BITS)
 
 
-@pytest.mark.parametrize("pruning", ["both", "single"])
 @of_neighbours
-def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
+def test_grams_of_every_level_of_dpne(engine, others, newcomer):
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
-        ladder = first_ladder(pa.array(WORDS), pruning)
+        ladder = first_ladder(pa.array(WORDS))
         with opened(engine, rows, Quiet()) as host:
             host.gather("users", ReadWords(marks_ends=True))
             positions = PositionsTable(host)
             for number in (2, 3, 4):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
-                level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=200)
+                level = PrunedLevel(number, 4, BITS, 16, 0.01, threshold_grid=200)
                 valid = ladder.valid_grams()
                 yield sums(draw_dpne_level(positions, level, ladder, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))

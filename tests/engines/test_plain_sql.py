@@ -1,4 +1,4 @@
-"""Every engine agrees with the specification, `sql/plain/`, integer for integer, under one seed.
+"""Every engine agrees with `tests/specification/`, integer for integer, under one seed.
 
 Noise and salts follow from the seed and from what they are drawn for. What is drawn for valid grams
 that nobody holds is not compared draw by draw: an engine draws how many pass, the specification
@@ -26,8 +26,9 @@ from dphh.mechanisms.counts.run import draw_counts
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.lift import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.trie.levels import SampledUsersLevel, VoteLevel
+from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.testing import SeededRandomness
+from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 from tests.conftest import NoNoise
 from tests.engines.forecasts import levels_of, on_grid
@@ -46,7 +47,6 @@ from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, local_plan, prefixes
 
 FEW = few(6)
-PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
 #: Separators, escapes, NUL, words of eight bytes and more, and what is no token.
 WORDS = st.sampled_from(
     ["a", "b", "é", "日本", "\0", "\x1f", "a\x1f", "eight by", "nine byte", "", None]
@@ -147,7 +147,6 @@ def followed(ran):
 SHARED = [(user, ["a", "b", "$", "a", "b"]) for user in range(8)]
 
 
-@PRUNINGS
 @given(
     rows=ROWS,
     thresholds=st.lists(st.integers(100, 1000), min_size=2, max_size=4),
@@ -157,9 +156,9 @@ SHARED = [(user, ["a", "b", "$", "a", "b"]) for user in range(8)]
 )
 @example(rows=SHARED, thresholds=[500] * 4, cap=4, sigma=100, seed=1)
 @FEW
-def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds, cap, sigma, seed):
+def test_every_level_of_dpne_is_the_plain_one(engine, rows, thresholds, cap, sigma, seed):
     caps = [100, *[cap] * (len(thresholds) - 1)]
-    asked = {"caps": caps, "sigma": sigma, "pruning": pruning, "seed": seed}
+    asked = {"caps": caps, "sigma": sigma, "seed": seed}
     check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
 
 
@@ -176,11 +175,8 @@ def test_what_reaches_a_threshold_passes_and_one_below_it_does_not(engine):
                 assert in_adaptive_rounds(engine, corpus, Quiet(), asked) == [reached]
 
 
-@pytest.mark.parametrize(
-    ("kind", "pruning"),
-    [("text", "single"), ("uuid", "both"), ("hugeint", "both"), ("date", "both")],
-)
-def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind, pruning):
+@pytest.mark.parametrize("kind", ["text", "uuid", "hugeint", "date"])
+def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind):
     """Which grams they keep depends on their names, as text."""
     texts = [(n, [f"w{(7 * n + i * i) % 11}" for i in range(12)]) for n in range(2 * 30)]
     rows = [(n % 30, tokens) for n, tokens in texts]
@@ -197,7 +193,7 @@ def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engi
     )
     source = con.sql(f"SELECT {name} AS who, what FROM frame")
     corpus = Corpus(source, user="who", text="what", as_="list")
-    asked = {"caps": [5, 4, 3], "sigma": 200, "pruning": pruning, "users": name}
+    asked = {"caps": [5, 4, 3], "sigma": 200, "users": name}
     assert check_ladder(engine, corpus, rows, [1, 300, 300], **asked) > 15
 
 
@@ -399,7 +395,7 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     table = pa.table(
         {
             "key": range(len(asked) * len(names)),
-            "tokens": [list(item) for item in asked for _ in names],
+            "tokens": [list(item) for item in plan["of"] for _ in names],
             "group_name": pa.array(names * len(asked), pa.string()),
         }
     )
@@ -439,25 +435,6 @@ def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, 
     assert [prefixes(step) for step in done] == plain
 
 
-class BeginAlike(SeededRandomness):
-    """All words have the same 16 leading bits, by which an engine first cuts a batch."""
-
-    def random_words(self, *asked):
-        return super().random_words(*asked) >> np.uint64(16)
-
-
-@pytest.mark.parametrize("draws", [SeededRandomness, BeginAlike])
-@given(rows=SEQUENCES, theta=st.integers(1, 3), idle=st.integers(0, 5), seed=SEEDS)
-@example(rows=SEVERAL, theta=1, idle=2, seed=1)
-@FEW
-def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, theta, idle, seed):
-    users = len({user for user, tokens in rows if any(tokens)}) + idle
-    batches = [SampledUsersLevel(level, users, (users + 1) // 2, theta) for level in range(1, 5)]
-    done = grown(engine, corpus_of(rows), batches, draws(seed))
-    plain = Plain(rows, draws(seed)).trie([step.level for step in done], "drawn")
-    assert [prefixes(step) for step in done] == plain
-
-
 # Tries of local reports
 
 
@@ -465,12 +442,27 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, draws, rows, 
 TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
 
 
+class BeginAlike(SeededRandomness):
+    """Words for seats have the same 16 leading bits, by which an engine first cuts all users."""
+
+    def random_words(self, count, purpose, keys=None):
+        words = super().random_words(count, purpose, keys)
+        return words >> np.uint64(16) if purpose == SEATS else words
+
+
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-@given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
-@example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
+@given(
+    rows=SEQUENCES,
+    contributions=st.integers(1, 3),
+    keep=st.integers(1, 6),
+    draws=st.sampled_from([SeededRandomness, BeginAlike]),
+    seed=SEEDS,
+)
+@example(rows=TALKATIVE, contributions=1, keep=6, draws=SeededRandomness, seed=1)
+@example(rows=TALKATIVE, contributions=1, keep=6, draws=BeginAlike, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
-    engine, sampling, rows, contributions, keep, seed
+    engine, sampling, rows, contributions, keep, draws, seed
 ):
     """Seats, choices on a device, reports, what is kept and asked for next; with made-up users."""
     plan = local_plan(
@@ -483,10 +475,10 @@ def test_every_level_of_local_reports_is_the_plain_one(
         drawn.append(draw())
         return drawn[-1]
 
-    with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
+    with host_on(engine, corpus_of(rows), draws(seed)) as host:
         done = [*ldp_trie_levels(plan.price, host, once, "")]
     characters, levels = plan["character_set"], plan.levels
-    plain = Plain(rows, SeededRandomness(seed))
+    plain = Plain(rows, draws(seed))
     plain.sit(characters, 3 * len(levels), len({user for user, _ in rows}))
     known, released, below = {("a", "b")}, set(), []
     for level, kept, step in zip(levels, drawn, done, strict=True):
@@ -511,20 +503,17 @@ def test_every_level_of_local_reports_is_the_plain_one(
 # The specification by itself
 
 
-@PRUNINGS
 @pytest.mark.parametrize("level", [2, 3])
-def test_every_valid_gram_takes_part_in_the_plain_form(pruning, level):
+def test_every_valid_gram_takes_part_in_the_plain_form(level):
     """Held grams with their weights; and all others that are valid, with a weight of 0."""
     rows = [(1, ["a", "b", "c", "a"]), (2, ["b", "c"]), (3, ["x"])]
     below = [{("a",), ("b",), ("c",)}, {("a", "b"), ("b", "c"), ("c", "a")}]
     plain = Plain(rows, NoNoise())
     for n, grams in enumerate(below[: level - 1], start=1):
         plain.release(n, [*grams])
-    planned = climbed("duckdb", corpus_of(rows), [1] * level, pruning=pruning)[-1].level
+    planned = climbed("duckdb", corpus_of(rows), [1] * level)[-1].level
     found = plain.dpne(planned, "level", EVERYTHING)
-    assert found.keys() == {
-        gram for gram in product("abc", repeat=level) if valid(gram, below, pruning)
-    }
+    assert found.keys() == {gram for gram in product("abc", repeat=level) if valid(gram, below)}
     held = set().union(*(grams_of(tokens, level) for _, tokens in rows))
     assert {gram for gram, weight in found.items() if weight} == found.keys() & held
     plain.forget(level)

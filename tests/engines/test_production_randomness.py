@@ -24,7 +24,7 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
-from dphh import Corpus
+from dphh import Corpus, Ledger
 from dphh.mechanisms.set_union.run import draw_words
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.udfs.kernel.numbering import ReadWords
@@ -103,7 +103,11 @@ def test_the_systems_bytes_decide_every_release_and_no_other_generator_is_touche
         dealt = Bytes("a")
         with monkeypatch.context() as patched:
             patched.setattr(os, "urandom", dealt)
-            release = plan.run(engine=engine, ledger=tmp_path / f"{name}.sqlite", threads=threads)
+            release = plan.run(
+                engine=engine,
+                ledger=Ledger(tmp_path / f"{name}.sqlite", create=True),
+                threads=threads,
+            )
         assert release.manifest["randomness"] == "operating system"
         assert dealt.bytes > 32
         assert release.to_arrow().num_rows > 0
@@ -221,7 +225,7 @@ def depths(engine: str, corpus: Corpus, groups: int, levels: int, ledger: Path) 
     """How deep each user's path grows where one vote is enough and half of all coins are heads."""
     votes = tuple(VoteLevel(level, 2**63, 1) for level in range(1, levels + 1))
     plan = of_levels(plan_of(levels), votes)
-    table = plan.run(corpus=corpus, engine=engine, ledger=ledger).to_arrow()
+    table = plan.run(corpus=corpus, engine=engine, ledger=Ledger(ledger, create=True)).to_arrow()
     depth = np.zeros(groups, dtype=np.int64)
     for level, tokens in zip(table["level"].to_pylist(), table["tokens"].to_pylist(), strict=True):
         depth[int(tokens[0])] = max(depth[int(tokens[0])], level)
@@ -257,7 +261,7 @@ def test_two_runs_of_one_name_draw_each_users_sequence_anew(engine: str, tmp_pat
     plan = of_levels(plan_of(2), (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)))
 
     def sides(name: str) -> list[str]:
-        ledger = tmp_path / f"{name}.sqlite"
+        ledger = Ledger(tmp_path / f"{name}.sqlite", create=True)
         release = plan.run(
             corpus=corpus, engine=engine, run_id="one", ledger=ledger, randomness=AllHeads()
         )

@@ -9,38 +9,57 @@ from dataclasses import asdict
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import norm
 
 from dphh import Corpus, Ledger, items
 from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.set_union.levels import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import gaussian_sigma
 from tests.engines.levels import host_on, unstored
 
 # DP-SIPS, and what one round in the place of others costs
 
 
-@pytest.mark.parametrize("method", ["sips", "adaptive"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (3, 1e-7)])
+def test_sips_has_the_three_rounds_that_were_published(epsilon, delta):
+    """Of mu^2 and of delta a round has 0.3 times what the next one has (Swanberg et al. 2023)."""
+    mu = 1 / gaussian_sigma(epsilon, delta / 2)
+    shares = [0.09 / 1.39, 0.3 / 1.39, 1 / 1.39]
+    levels = items(epsilon=epsilon, delta=delta, max_items=30, method="sips").levels
+    assert [level.sigma for level in levels] == pytest.approx(
+        [1 / (mu * share**0.5) for share in shares], rel=1e-3
+    )
+    held = np.arange(1, 31)
+    for level, share in zip(levels, shares, strict=True):
+        passing = -np.expm1(np.log1p(-share * delta / 2) / held)
+        published = np.max(held**-0.5 + level.sigma * norm.isf(passing))
+        assert level.threshold == pytest.approx(published, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "auto"])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.01), (0.5, 0.03), (3, 0.01)])
 def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method, epsilon, delta):
     """A ledger composes the priced rounds: two thresholds together cost a little less than the sum
     of their deltas, so one threshold may not cost that sum."""
     plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method)
-    first, *later = plan.levels
+    first, *later = plan.levels[-3:]
     both = first, merged_round(later)
-    others = plan.events[2 * len(plan.levels) :]  # which are of no round
     alone = compose(
         [
             *(GaussianEvent(level.sigma) for level in both),
             *(DeltaEvent(threshold_delta(level)) for level in both),
-            *others,
         ]
     )
-    priced = compose(plan.events)
+    priced = compose(plan.events[:6])
+    if isinstance(chosen := plan.events[0], ChosenUnionEvent):
+        priced = compose([GaussianEvent(chosen.rounds_sigma), DeltaEvent(chosen.rounds_delta)])
     assert alone.infinite_loss <= priced.infinite_loss
     assert alone.delta(epsilon) <= priced.delta(epsilon) <= delta
 
@@ -65,7 +84,7 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     corpus = Corpus(pl.DataFrame({"who": range(3000), "what": texts}), user="who", text="what")
     plan = items(corpus, epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     with patch.object(Ledger, "keep_level", kept):
-        release = plan.run(engine=engine, ledger=tmp_path / "ledger.sqlite")
+        release = plan.run(engine=engine, ledger=Ledger(tmp_path / "ledger.sqlite", create=True))
     ((step, table),) = stored
     assert step == "items"
     assert table.column_names == ["round", "key", "noisy"]

@@ -6,18 +6,24 @@ asked for; frames and tables in memory on every engine.
 
 import gzip
 import json
+import os
+import re
 import traceback
+from glob import glob
 from typing import Any
 from unittest.mock import MagicMock
 
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines import ENGINES
+from dphh.errors import UnreachableError
+from dphh.ledger.places import files_hash
 from tests.engines.levels import expected, frame, histogram
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
@@ -220,12 +226,12 @@ def test_odd_column_names_are_taken_as_they_are(engine, tmp_path, no_noise, name
         assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
 
 
-def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):
+def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path, ledger):
     file = tmp_path / "a\x1b[2Jb.parquet"
     pl.DataFrame({"who\x1b]0;title\x07": [1], "w\u202ehat": ["a"]}).write_parquet(file)
-    found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=tmp_path / "ledger"))
+    found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=ledger))
     with pytest.raises(CorpusError) as caught:
-        items(Corpus(file, user="who", text="what"), **ASK).run(ledger=tmp_path / "ledger")
+        items(Corpus(file, user="who", text="what"), **ASK).run(ledger=ledger)
     for said in (found, str(caught.value), "".join(traceback.format_exception(caught.value))):
         assert "\\x1b" in said
         assert not {"\x1b", "\x07", "\u202e"} & set(said)
@@ -259,11 +265,10 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
         ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, has 2 fields"),
         ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "the first line has no such key"),
         ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object a line"),
-        ("x.xlsx", "", "read it with another library"),
+        ("x.xlsx", "a", "x.xlsx cannot be read as Parquet .*read it with another library"),
         ("x.duckdb", "", "could not be opened"),
         ("x.duckdb/reviews", None, "no such file"),
         ("x.parquet", "who,what\n1,SENTINEL\n", "cannot be read as Parquet"),
-        ("x.parquet", "", "cannot be read as Parquet"),
         ("no.csv", None, "no such file"),
         ("no/*.parquet", None, "no such file"),
         ("app.duckdb", None, "name a table in it, such as .*app.duckdb/main.reviews"),
@@ -302,6 +307,129 @@ def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, 
             histogram(engine, corpus, no_noise, 10)
 
 
+CUT = b"PAR1SENTINEL"
+MIXED_TYPES = "user: column who is text in a.parquet and integer in sub/b.parquet"
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        (b"", UnreachableError, "sub/b.parquet is empty, has no end or is gone"),
+        (CUT, UnreachableError, "sub/b.parquet is empty, has no end or is gone"),
+        (b"PAR1", UnreachableError, "still being written. Try again"),
+        (b"who,what", CorpusError, "sub/b.parquet cannot be read as Parquet"),
+        (CUT + b"PAR1", CorpusError, "sub/b.parquet cannot be read as Parquet"),
+        (None, CorpusError, MIXED_TYPES),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "/**/*.parquet"])
+def test_of_many_files_the_bad_one_is_named(below, content, error, said, tmp_path, ledger):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "sub").mkdir()
+    if content is None:
+        pq.write_table(table(ROWS, int), tmp_path / "sub/b.parquet")
+    else:
+        (tmp_path / "sub/b.parquet").write_bytes(content)
+    corpus = Corpus(f"{tmp_path}{below}", user="who", text="what")
+    with pytest.raises(error, match=said) as caught:
+        items(corpus, **ASK).run(ledger=ledger)
+    assert "SENTINEL" not in str(caught.value)
+    assert ledger.runs() == []
+    # A file that may be complete by the next attempt is no bad input: a scheduler tries again.
+    assert caught.value.exit_code == (2 if error is CorpusError else 1)
+    assert "b.parquet" in repr(dphh.check(corpus, ledger=ledger))
+
+
+def test_the_bad_file_is_named_without_the_user_id_of_its_folder(tmp_path, ledger):
+    as_partitions_by_user(tmp_path, [("SENTINEL", "a")])
+    (tmp_path / "who=SENTINEL/more=1").mkdir()
+    (tmp_path / "who=SENTINEL/more=1/b.parquet").touch()
+    corpus = Corpus(tmp_path, user="who", text="what")
+    with pytest.raises(UnreachableError, match=r" who=\*/more=1/b.parquet is") as caught:
+        items(corpus, **ASK).run(ledger=ledger)
+    assert "SENTINEL" not in str(caught.value)
+
+
+# Which files a folder and a glob stand for
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("below", ["", "/**", "/**/*.parquet"])
+def test_unfinished_and_hidden_files_are_skipped_unless_they_are_named(
+    below, engine, tmp_path, no_noise
+):
+    folder = tmp_path / ".kept" / "_data"  # what is spelled out may begin so
+    names = [
+        "_temporary/0/x.parquet", ".x.parquet", "_x.parquet", ".y/x.parquet", "_y/a=1/x.parquet",
+    ]  # fmt: skip
+    for name in ("a.parquet", "_day=1/b.PARQUET" if below == "" else "_day=1/b.parquet", *names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        rows = {"a.parquet": ROWS[:3], **{each: [("9", "unfinished")] for each in names}}
+        frame(rows.get(name, ROWS[3:])).write_parquet(folder / name)
+    (folder / "_SUCCESS").touch()
+    corpus = Corpus(f"{folder}{below}", user="who", text="what")
+    before = corpus.local_files, files_hash(corpus)
+    assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
+    frame(ROWS).write_parquet(folder / "_temporary/new.parquet")
+    assert (corpus.local_files, files_hash(corpus)) == before
+    named = ["_temporary", "_[xy]", "_temporary/*", "_*/0/*.parquet"]
+    if engine != "spark":  # it reads no file of such a name
+        named += ["_x.parquet", ".x.parquet", "_?.parquet", ".*.parquet"]
+    for name in named:
+        there = Corpus(folder / name, user="who", text="what").local_files
+        if there:
+            assert {*there} <= {str(folder / each) for each in (*names, "_temporary/new.parquet")}
+            found = histogram(engine, Corpus(there[-1], user="who", text="what"), no_noise, 10)
+            assert found in ({"unfinished": 1024}, expected(ROWS))
+        else:
+            assert name == "_[xy]"
+
+
+def test_files_are_listed_once_a_run(tmp_path, ledger, monkeypatch):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    corpus, listed = Corpus(tmp_path, user="who", text="what"), []
+    ledger.add("reviews", corpus, 1.0, 1e-6)
+
+    def listing(pattern, **options):
+        listed.append(pattern)
+        return glob(pattern, **options)  # noqa: PTH207
+
+    monkeypatch.setattr("dphh.reader.paths.glob", listing)
+    items(corpus, **ASK).run(ledger=ledger)
+    assert listed == [f"{tmp_path}/**"]
+
+
+@pytest.mark.parametrize("columns", [["who", "more", "what"], ["what", "who"], ["who"]])
+def test_columns_of_files_are_united_by_their_names(columns, engine, tmp_path, no_noise):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    more = frame([("8", "a")]).with_columns(more=pl.lit("b")).select(columns)
+    more.write_parquet(tmp_path / "b.parquet")
+    corpus = Corpus(tmp_path, user="who", text="what")
+    there = [*ROWS, ("8", "a")] if "what" in columns else ROWS
+    assert histogram(engine, corpus, no_noise, 10) == expected(there)
+
+
+def test_a_folder_without_parquet_says_how_its_files_are_named(tmp_path, ledger, no_noise):
+    (tmp_path / "deep").mkdir()
+    as_csv(tmp_path / "deep", ROWS)
+    with pytest.raises(CorpusError, match="name its files of another format, as") as caught:
+        items(Corpus(tmp_path, user="who", text="what"), **ASK).run(ledger=ledger)
+    place = re.findall("as '(.*?)'", str(caught.value))[0]
+    corpus = Corpus(place, user="who", text="what")
+    assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
+
+
+def test_one_place_without_a_file_among_others_is_refused(tmp_path, ledger):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    refused([tmp_path / "a.parquet", tmp_path / "b*.parquet"], ledger, "no such file")
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused(tmp_path, ledger):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    os.link(tmp_path / "a.parquet", os.fsencode(tmp_path) + b"/b\xff.parquet")
+    refused(tmp_path, ledger, "the name of a file is not UTF-8")
+
+
 # Tables with a log have rows that were deleted
 
 
@@ -312,7 +440,7 @@ def test_files_of_a_table_with_a_log_are_refused(spelled, tmp_path, engine, ledg
         "folder": made, "files": f"{made}/**/*.parquet", "above": tmp_path / "lake",
         "one file": sorted(made.rglob("*.parquet"))[0],
     }[spelled]  # fmt: skip
-    refused(place, ledger, r"is a Delta table, .*give a frame of it", engine)
+    refused(place, ledger, r"is a table of Delta, .*give a frame of it", engine)
 
 
 def test_a_table_with_a_log_comes_as_a_frame(tmp_path, no_noise):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dphh
-from dphh import Corpus, CorpusError, items, ldp_trie, ngrams, trie
+from dphh import Corpus, CorpusError, items, ldp_trie, ngrams
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
 from dphh.mechanisms.set_union.run import bounding_parameters
@@ -75,10 +75,10 @@ def test_spark_reads_what_spark_has(spark, no_noise, make):
 
 
 @pytest.mark.parametrize("name", [".b.parquet", "_b.parquet"])
-def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
+def test_named_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
     for each in ("a.parquet", name):
         pl.DataFrame(ROWS).write_parquet(tmp_path / each)
-    corpus = Corpus(tmp_path, user="who", text="what")
+    corpus = Corpus([tmp_path / "a.parquet", tmp_path / name], user="who", text="what")
     with pytest.raises(CorpusError, match=f"{name}: Spark skips files whose name begins"):
         items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
@@ -273,28 +273,20 @@ def nodes_of(plan: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-COUNTS_USERS = {
-    "trie": lambda corpus: trie(
-        corpus, epsilon=8, delta=1e-2, max_length=1, accounting="paper", users=2_000
-    ),
-    "ldp_trie": lambda corpus: ldp_trie(
-        corpus, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=1, max_length=1,
-        keep=8, character_set=["a"], pad=True,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("verb", COUNTS_USERS)
-def test_no_query_is_given_how_many_users_there_are(tmp_path, queries, verb):
+def test_no_query_is_given_how_many_users_there_are(tmp_path, queries):
     """What the driver asks of two corpora, one of which has a user more; and Spark's plan for users
     who are made up broadcasts nothing, for it would collect their number on the driver."""
     asked = []
     for users in (150, 151):
         path = tmp_path / f"{users}.parquet"
         pl.DataFrame({"who": range(users), "what": ["aa"] * users}).write_parquet(path)
-        COUNTS_USERS[verb](Corpus(path, user="who", item="what")).run(engine="spark")
+        ldp_trie(
+            Corpus(path, user="who", item="what"), local_epsilon=6, delta=1e-6,
+            users_per_level=200, contributions=1, max_length=1, keep=8, character_set=["a"],
+            pad=True,
+        ).run(engine="spark")  # fmt: skip
         asked.append([(query.step, query.select, query.parameters) for query in queries])
-        idle = [query for query in queries if query.step in ("ldp_seats", "trie_batch_votes")]
+        idle = [query for query in queries if query.step == "ldp_seats"]
         assert idle
         for query in idle:
             if "dphh_word(" in query.select:

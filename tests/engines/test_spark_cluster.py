@@ -83,6 +83,7 @@ def test_the_example_job_runs_from_another_folder(folder, tmp_path):
     path = tmp_path / "reviews.parquet"
     pl.DataFrame(rows, schema=["author", "body"], orient="row").write_parquet(path)
     (elsewhere := tmp_path / "elsewhere").mkdir()
+    Ledger(tmp_path / "ledger.sqlite", create=True)
     submit(
         folder, str(HERE / "examples" / "spark_submit_job.py"),
         f"parquet:{path}", "author", "body", "--max-n", "2", "--epsilon", "8", "--delta", "1e-6",

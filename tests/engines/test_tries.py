@@ -13,11 +13,10 @@ import dphh.engines.polars.steps.local_tries
 import dphh.udfs.rules.reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, ldp_trie
 from dphh.mechanisms.ldp_trie.levels import STANDS_OUT_BY_CHANCE
-from dphh.mechanisms.trie.levels import SampledUsersLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.rules.reports import draw_subsets
-from tests.engines.tries import grown, grown_of_reports, local_plan
+from tests.engines.tries import grown_of_reports, local_plan
 
 LETTERS = [chr(ord("a") + i) for i in range(24)]
 
@@ -33,15 +32,6 @@ def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     assert "20" not in str(refused.value)
     enough = local_plan(5, 1, truthful=True, max_length=4)
     assert len(grown_of_reports(engine, corpus, enough, SeededRandomness(0))) == 4
-
-
-def test_of_the_papers_trie_more_users_than_were_said_are_refused(engine, written):
-    corpus = written([(u, "a") for u in range(6)])
-    (done,) = grown(engine, corpus, [SampledUsersLevel(1, 6, 3, 3)], SystemRandomness())
-    assert done.rows.num_rows == 1
-    with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
-        grown(engine, corpus, [SampledUsersLevel(1, 5, 3, 3)], SystemRandomness())
-    assert "6" not in str(said.value)
 
 
 @pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])

@@ -18,7 +18,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import (
-    BudgetRefused,
     Corpus,
     CorpusError,
     DphhError,
@@ -201,14 +200,23 @@ def in_files(folder, rows) -> Any:
 
 
 WAYS = pytest.mark.parametrize("way", [in_files, lambda folder, rows: table(rows)])
+IN_TABLES: dict[str, Any] = {
+    "files": in_files,
+    "arrow": lambda folder, rows: table(rows),
+    "polars": lambda folder, rows: pl.DataFrame(table(rows)).lazy(),
+    "relation": lambda folder, rows: duckdb.connect().from_arrow(table(rows)),
+}
 
 
-@WAYS
-@pytest.mark.parametrize("user", ["who", ["who", "month"]])
+@pytest.mark.parametrize("way", IN_TABLES)
+@pytest.mark.parametrize(
+    ("user", "rows"),
+    [("who", ROWS), (["who", "month"], ROWS), (["who", "month"], HALF), (["month", "who"], HALF)],
+)
 def test_rows_without_any_user_are_refused_before_anything_is_paid(
-    way, user, engine, tmp_path, ledger
+    way, user, rows, engine, tmp_path, ledger
 ):
-    corpus = Corpus(way(tmp_path, ROWS), user=user, text="what")
+    corpus = Corpus(IN_TABLES[way](tmp_path, rows), user=user, text="what")
     with pytest.raises(CorpusError, match=f"{NULL}.*null_users='drop'.*Nothing was spent") as said:
         items(corpus, **ASK).run(engine=engine, ledger=ledger)
     assert "SENTINEL" not in str(said.value)
@@ -227,8 +235,9 @@ def test_dropped_they_change_nothing(way, user, rows, engine, tmp_path, no_noise
 
 
 @pytest.mark.parametrize("verb", [items, partial(trie, max_length=2)])
-def test_a_null_in_one_of_several_columns_is_refused_by_the_run(verb, engine, tmp_path, ledger):
-    plan = verb(Corpus(in_files(tmp_path, HALF), user=["who", "month"], item="what"), **ASK)
+def test_a_null_in_a_stream_which_is_read_once_is_refused_by_the_run(verb, engine, ledger):
+    stream = table(HALF).to_reader()
+    plan = verb(Corpus(stream, user=["who", "month"], item="what"), **ASK)
     with pytest.raises(DphhError, match=NULL):
         plan.run(engine=engine, ledger=ledger)
     assert [run.state for run in ledger.runs()] == ["failed"]
@@ -268,7 +277,7 @@ def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     assert account.corpus.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
     for user in ("who", "month", ["month", "who"]):
-        with pytest.raises(BudgetRefused, match="protects combinations of the columns"):
+        with pytest.raises(UsageError, match="protects combinations of the columns"):
             items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     (entry,) = ledger.runs()

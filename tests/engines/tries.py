@@ -9,7 +9,7 @@ from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.run import trie_levels
 from dphh.reader.corpus import as_sequences
 from dphh.udfs.rules.subset_selection import subset_selection
@@ -27,7 +27,7 @@ def plan_of(levels: int, choice: SequenceChoice = "drawn") -> Plan:
 def grown(
     engine: str,
     corpus: Corpus,
-    levels: Sequence[VoteLevel | SampledUsersLevel],
+    levels: Sequence[VoteLevel],
     randomness: Any,
     choice: SequenceChoice = "drawn",
 ) -> list[LevelDone]:

@@ -12,10 +12,16 @@ from scipy import stats
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.udfs.arrays import Integers
-from dphh.udfs.noise.absent import absent_by_cell, absent_nonpositive, draw_spurious_of_class
+from dphh.udfs.noise.absent import (
+    absent_by_cell,
+    absent_nonpositive,
+    draw_candidate_indices,
+    draw_spurious_of_class,
+)
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from dphh.udfs.noise.table import TABLE_ONE, Bins
+from tests.draws import CHANCE
 from tests.engines.recorded_runs import recorded
 
 RUNS, SIGMA_GRID = 250, 2**15
@@ -25,7 +31,7 @@ SYSTEM = SystemRandomness()
 @cache
 def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
     """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
-    words = first_ladder(range(4), "both").top
+    words = first_ladder(range(4)).top
     valid = valid_classes(words, np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
     keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
     law = Bins(SIGMA_GRID)
@@ -150,3 +156,12 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities():
         floor, end = draw.asked["least"], draw.asked.get("below")
         wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
         assert [floor, end] in wanted
+
+
+def test_of_a_large_class_the_first_candidates_are_uniform():
+    """Far more grams are valid than are drawn, so that no permutation of them is made."""
+    valid, needed = 10**9, 40
+    drawn = [draw_candidate_indices(SYSTEM, valid, valid, needed, "test") for _ in range(25)]
+    assert all(needed < len(np.unique(each)) == len(each) < 1_000 for each in drawn)
+    first = np.concatenate([each[:needed] for each in drawn])
+    assert stats.kstest(first / valid, "uniform").pvalue > CHANCE

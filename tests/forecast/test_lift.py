@@ -21,7 +21,7 @@ def step(mass, shared):
 @pytest.mark.parametrize("level", [2, 3])
 def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
     rng = np.random.default_rng(seed)
-    ladder = first_ladder(pa.array([f"w{i}" for i in range(9)]), "both")
+    ladder = first_ladder(pa.array([f"w{i}" for i in range(9)]))
     if level == 3:
         ladder = ladder.with_next(np.array([i << 32 | j for i in range(9) for j in range(9)
                                             if rng.random() < 0.4]))  # fmt: skip
@@ -96,7 +96,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
         rng.integers(1, 2_000, 900),
     )  # fmt: skip
     engine = Foretold(way)
-    words = first_ladder(masses, "both")
+    words = first_ladder(masses)
     of_words, budget = np.array([masses.sum()]), BudgetLeft(0.8, 2, 3)
     level = level_above(planned(mu=1.0, spurious=0.01), words, masses, of_words, budget, lift)
     drawn(level, engine)
@@ -118,7 +118,7 @@ def test_public_counts_are_those_of_released_grams_whose_parts_were_released():
     counts = [50, 40, 30, 20, 9, 8, 7, 6, 5, 4]
     items = [(t,) if isinstance(t, str) else t for t in tokens]
     prior = prior_of_items(dict(zip(items, counts, strict=True)), 3)
-    ladder = first_ladder(pa.array(["a", "b", "c", "never"]), "both")
+    ladder = first_ladder(pa.array(["a", "b", "c", "never"]))
     words = lift_counts(prior, ladder)
     assert words.counts.tolist() == [50, 40, 30, 0]
     assert words.counts_before.tolist() == [140]

@@ -83,7 +83,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     budget = BudgetLeft(1 - used / levels, 2, levels)
-    ladder, masses_before = first_ladder(masses, "both"), np.array([masses.sum()])
+    ladder, masses_before = first_ladder(masses), np.array([masses.sum()])
     host = OfChance(times)
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number

@@ -88,7 +88,7 @@ def planned(mu: float = 0.25, spurious: float = 0.1) -> ForecastLevel:
 def level_2(
     planned: ForecastLevel, levels: int = 4, left: float = 0.8, lift: Any = None
 ) -> TwoRoundLevel:
-    words, total = first_ladder(MASSES, "both"), np.array([MASSES.sum()])
+    words, total = first_ladder(MASSES), np.array([MASSES.sum()])
     return ladder_run.level_above(planned, words, MASSES, total, BudgetLeft(left, 2, levels), lift)
 
 
@@ -179,7 +179,7 @@ def test_a_level_follows_from_the_one_below():
     _, largest_mass = level.forecasts_and_largest_mass(np.zeros(0))
     assert (level.below, largest_mass) == (len(MASSES), MASSES.sum())
     keys, masses, shares = grams_masses_and_shares(drawn(level, Told()))
-    ladder = first_ladder(MASSES, "both").with_next(keys)
+    ladder = first_ladder(MASSES).with_next(keys)
     budget = level.budget.after_level(sum(shares))
     above = ladder_run.level_above(planned(), ladder, masses, MASSES, budget)
     assert above.below == len(KEYS)

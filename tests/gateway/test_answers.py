@@ -1,15 +1,22 @@
 """Requests and what comes back: tables, parts of them, refusals in words, and nothing else."""
 
+import asyncio
 import io
 import random
+import re
 from urllib.parse import quote
 
 import polars as pl
 import pytest
 
+from dphh import Ledger
 from dphh.asking.macros import macros
+from dphh.errors import CorpusError, LedgerError, UsageError
+from dphh.gateway.ledger_view import answer_to_error
+from dphh.gateway.server import Gateway
 from dphh.registry import VERBS
 from tests.gateway.conftest import SECRET
+from tests.ledger.asked import ask
 
 WORDS = {"the", "cat", "sat", "dog", "ran"}
 
@@ -62,6 +69,10 @@ def test_the_page_has_the_init_file_and_nothing_private(place):
 
 
 ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
+REPORTS = (
+    "corpus=reviews&local_epsilon=4&delta=1e-6&users_per_level=2000&contributions=1&max_length=2"
+    "&keep=9&character_set=ab"
+)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +87,7 @@ ASKED = "corpus=reviews&epsilon=1&delta=1e-8"
         (f"items?{ASKED}&by=who", 400, "by: the corpus's owner has declared no groups"),
         (f"items?{ASKED}&by=[[]]", 400, "by: the corpus's owner has declared no groups"),
         (f"counts?{ASKED}&of=/etc/passwd", 400, "of: "),
-        (f"trie?{ASKED}&max_length=3&accounting=paper&users=100000", 400, "only the corpus's"),
+        (f"ldp_trie?{REPORTS}", 400, "only the corpus's"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(place, path, status, said):
@@ -111,6 +122,54 @@ def test_a_token_is_needed_and_says_who_asks(place):
             assert answer.status == 401 and answer.error.startswith("Not authorised")
     assert place.ask("ledger", headers={"Authorization": f"bearer {token}"}).status == 200
     assert [row["corpus"] for row in place.ask("ledger", "bob").json] == ["reviews", "letters"]
+
+
+@pytest.mark.parametrize("kind", [UsageError, CorpusError, LedgerError])
+def test_an_error_of_a_run_is_told_to_the_owner_alone(kind):
+    problem = kind("/srv/reviews.parquet has no table")
+    to_alice = answer_to_error(problem, "alice", of_run=True)
+    assert (to_alice.status, to_alice.log) == (500, str(problem))
+    assert "srv" not in to_alice.refused
+    assert answer_to_error(problem, None, of_run=True).refused == str(problem)
+
+
+def test_a_token_that_is_withdrawn_meanwhile_gets_no_answer(tmp_path):
+    class Withdrawn(Ledger):
+        looks = 0
+
+        def analyst_with(self, token):
+            self.looks += 1
+            return "alice" if self.looks == 1 else None
+
+    sent, where = [], {"type": "http", "method": "GET", "path": "/v1/ledger", "query_string": b""}
+    head = [(b"authorization", b"Bearer x"), (b"accept", b"application/json")]
+
+    async def nothing():
+        await asyncio.sleep(60)
+
+    async def keep(message):
+        sent.append(message)
+
+    app = Gateway(Withdrawn(tmp_path / "ledger.sqlite"), {}).app()
+    asyncio.run(app({**where, "headers": head}, nothing, keep))
+    assert sent[0]["status"] == 401
+
+
+def test_what_others_spent_is_told_to_no_analyst(own):
+    own.serve()
+    half = {"corpus": "reviews", "epsilon": 2.5, "delta": 1e-8}
+
+    def told(path, **asked):
+        return own.ask(path, **asked).json
+
+    before = told("ledger"), told("plan/items", **half)
+    # What bob asks leaves the account less than alice's share.
+    ask(Ledger(own.ledger.path, "bob"), "of bob", own.corpus, 1.9, account="reviews")
+    assert (told("ledger"), told("plan/items", **half)) == before
+    refused = [own.items(epsilon=epsilon) for epsilon in (2.5, 1.5)]
+    assert {answer.status for answer in refused} == {403}
+    (words,) = {answer.error for answer in refused}
+    assert not re.search(r"\d", words)
 
 
 def test_a_part_of_an_answer_is_what_was_asked_for(place):

@@ -1,13 +1,14 @@
 """What strangers and rude clients do on the wire holds up nobody else."""
 
+import logging
+import os
+import signal
 import socket
-import subprocess
-import time
 from contextlib import ExitStack
 
 import pytest
 
-from dphh.gateway.connections import MOST_INCOMPLETE_REQUESTS, SECONDS_TO_SEND_REQUEST
+from dphh.gateway.connections import MOST_STRANGERS, STRANGERS_SECONDS, FewRecords
 from dphh.gateway.server import LONGEST_QUERY, LONGEST_REFUSAL
 from tests.gateway.conftest import until
 
@@ -26,29 +27,50 @@ def is_closed(client: socket.socket) -> bool:
         return True
 
 
-def test_200_slow_connections_stop_nobody_and_are_closed(own):
-    own.serve(time="connections SECONDS_TO_SEND_REQUEST 2")
+def test_1100_silent_connections_at_1024_files_stop_nobody_and_write_no_log(own):
+    server = own.serve(files=1024)
     with ExitStack() as opened:
-        slow = [
-            opened.enter_context(
-                own.open(("", "G", "GET /v1/ledger HTTP/1.1\r\nHost: x\r\n")[n % 3])
-            )
-            for n in range(200)
-        ]
-        began = time.monotonic()
+        for n in range(1100):
+            text = ("", "G", LINE, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")[n % 4]
+            opened.enter_context(own.open(text))
         for _ in range(5):
             assert own.ask("ledger", "bob").status == 200
-        assert time.monotonic() - began < 5
+    assert server.end().count("\n") == 1  # that it has stopped
+
+
+def test_a_stranger_has_seconds_and_one_with_a_token_has_more(own):
+    server = own.serve(time="connections STRANGERS_SECONDS 1")
+    (own.folder / "reviews.parquet").unlink()
+    os.mkfifo(own.folder / "reviews.parquet")  # a run waits until this has a writer
+    asking = own.later("items", corpus="reviews", epsilon=0.3, delta=1e-8)
+    until(lambda: len(server.workers()) == 3)  # a planner, a runner, and Python's own tracker
+    with ExitStack() as opened:
+        slow = [opened.enter_context(own.open(text)) for text in ("", "G", LINE)]
         until(lambda: all(map(is_closed, slow)), 15)
+    assert not asking.done()
+    server.end(signal.SIGKILL)
 
 
-def test_more_who_wait_than_are_allowed_close_the_oldest(place):
+def test_more_strangers_than_are_allowed_close_the_oldest(place):
     with ExitStack() as opened:
         first = opened.enter_context(place.open("G"))
-        for _ in range(MOST_INCOMPLETE_REQUESTS + 5):
+        for _ in range(MOST_STRANGERS + 5):
             opened.enter_context(place.open("G"))
-        until(lambda: is_closed(first), SECONDS_TO_SEND_REQUEST / 2)
+        until(lambda: is_closed(first), STRANGERS_SECONDS / 2)
         assert place.ask("ledger").status == 200
+
+
+@pytest.mark.parametrize(("size", "status"), [(15_000, b"200"), (17_000, b"400"), (60_000, b"400")])
+def test_headers_have_a_longest(place, size, status):
+    head = f"GET /healthz HTTP/1.1\r\nHost: x\r\nX: {'a' * size}\r\n\r\n"
+    assert place.raw(head)[9:12] == status
+
+
+def test_a_log_that_a_client_fills_has_a_limit():
+    few = FewRecords()
+    records = [logging.makeLogRecord({"msg": f"{n}"}) for n in range(10_000)]
+    kept = [record.getMessage() for record in records if few.filter(record)]
+    assert kept[0] == "0" and "left out" in kept[-1] and len(kept) < 50
 
 
 @pytest.mark.parametrize("after", [ASKED, "POST /v1/items HTTP/1.1\r\n\r\n", "\x00" * 100_000])
@@ -75,17 +97,12 @@ def test_broken_and_smuggled_requests_are_refused(place, said):
     assert b"reviews" not in answer
 
 
-def test_it_speaks_tls_with_a_certificate(own):
-    key, certificate = own.folder / "key.pem", own.folder / "certificate.pem"
-    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    files = ["-keyout", str(key), "-out", str(certificate), "-days", "2"]
-    names = ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*openssl, *files, *names], check=True, capture_output=True)
-    own.serve("--certificate", str(certificate), "--key", str(key))
-    curl = ["curl", "-fsS", "--cacert", str(certificate), f"https://localhost:{own.port}/healthz"]
-    assert subprocess.run(curl, check=True, capture_output=True, timeout=60).stdout == b"ok"
-    with pytest.raises(OSError):
-        own.ask("ledger")
+def test_a_tunnel_is_refused_with_its_status_and_is_no_defect(own):
+    server = own.serve()
+    for method in ("CONNECT", "POST", "TRACE"):
+        answer = own.raw(f"{method} /v1/ledger HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 405")
+    assert "Traceback" not in server.end()
 
 
 def test_an_address_and_a_refusal_have_a_longest(place):

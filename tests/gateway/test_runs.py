@@ -31,6 +31,41 @@ def test_the_same_request_of_changed_files_is_another_run(own):
     assert own.items(epsilon=0.3).body == first.body  # for a minute, as parts of one file need
 
 
+ABSURD = {"corpus": "reviews", "epsilon": 1, "delta": 1e-8, "max_length": 1000}
+
+
+LETTERS = {"corpus": "letters", "epsilon": 0.3, "delta": 1e-8}
+
+
+def test_others_do_not_wait_for_absurd_plans(own):
+    server = own.serve()
+    for pays in ("", "plan/"):
+        absurd = [own.later(f"{pays}trie", **ABSURD | {"max_length": 1000 - n}) for n in (1, 2)]
+    assert own.ask("plan/items", "bob", **LETTERS).status == 200
+    assert not any(each.done() for each in absurd)
+    server.end(signal.SIGKILL)
+
+
+def test_others_do_not_wait_for_anothers_run(own):
+    server, pipe = own.serve(), own.folder / "reviews.parquet"
+    pipe.unlink()
+    os.mkfifo(pipe)  # a run waits until somebody writes to it
+    waiting = own.later("items", corpus="reviews", epsilon=0.3, delta=1e-8)
+    until(lambda: len(server.workers()) == 3)  # a planner, a runner, and Python's own tracker
+    assert own.ask("items", "bob", **LETTERS).status == 200
+    assert not waiting.done()
+    server.end(signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_plan_has_seconds_of_the_processor(own):
+    own.serve(time="server MOST_PRICING_SECONDS 1000")
+    absurd = own.ask("plan/trie", **ABSURD)
+    assert absurd.status == 503 and "give smaller options. Nothing was spent" in absurd.error
+    plan = {"corpus": "reviews", "epsilon": 1, "delta": 1e-8}
+    assert own.ask("plan/items", **plan).status == 200
+
+
 @pytest.mark.slow
 def test_a_client_that_hangs_up_loses_nothing_and_others_are_answered_meanwhile(own):
     options = own.long_request()
@@ -133,4 +168,7 @@ def test_a_run_that_fails_tells_an_analyst_nothing_of_the_data_and_the_owner_why
     answer = own.items()
     assert answer.status == 500 and "only the corpus's owner may see why" in answer.error
     assert str(own.folder) not in answer.error
-    assert "items for alice" in server.end()
+    (own.folder / "reviews.parquet").unlink()  # to the owner an error of what they asked for
+    gone = own.items()
+    assert (gone.status, gone.error) == (answer.status, answer.error)
+    assert server.end().count("items for alice") == 2

@@ -42,6 +42,14 @@ def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):
     assert own.ledger.analyst_with(token) == "carol"
     assert "SCOPE 'https://dphh.example/'" in given.stdout
     assert "'https://dphh.example/v1/ngrams'" in given.stdout and "curl -H" in given.stderr
+    file = own.folder / "dave.sql"
+    to_file = run(own, "serve", "add-analyst", "dave", *asked, "--out", str(file))
+    assert to_file.stdout == "" and file.stat().st_mode & 0o777 == 0o600
+    (token_of_dave,) = {*re.findall(r"BEARER_TOKEN '([^']+)'", file.read_text())}
+    assert own.ledger.analyst_with(token_of_dave) == "dave"
+    again = run(own, "serve", "add-analyst", "dave", *asked, "--new-token", "--out", str(file))
+    assert again.returncode == 2 and "give a file that is not there yet" in again.stderr
+    assert own.ledger.analyst_with(token_of_dave) == "dave"
     higher = run(own, "serve", "add-analyst", "carol", *asked[:3], "2", *asked[4:])
     assert higher.returncode == 2 and "--yes confirms it" in higher.stderr
     lower = run(own, "serve", "add-analyst", "carol", *asked[:5], "1e-7", "--yes")

@@ -7,7 +7,7 @@ from dphh import Corpus, Ledger
 
 @pytest.fixture
 def book(tmp_path):
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger(tmp_path / "ledger.sqlite", create=True)
 
 
 @pytest.fixture

@@ -2,13 +2,16 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger.budget import Budget, Cap, allowed, percent
+from dphh.ledger import budget
+from dphh.ledger.budget import Booking, Cap, allowed, percent
 from dphh.ledger.spending import guarantee_and_usage
-from dphh.privacy.events import GaussianEvent
-from dphh.privacy.gaussian import gaussian_epsilon
+from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
 from dphh.reader.corpus import replace_corpus
 from tests.ledger.asked import ask, granted, items_price
 
@@ -55,7 +58,7 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
     book.add("reviews", reviews, 1.0, 1e-6)
     for run in range(before):
         ask(book, f"run {run}", reviews, 0.2, 1e-7, events=items_price(0.2, 1e-7))
-    left = book.status("reviews").left
+    left = book.status("reviews").one_more
     assert left.epsilon > 0
     for times, fits in ((1.001, False), (1 - 1e-5, True)):
         price = left.epsilon * times, left.delta
@@ -63,11 +66,11 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
 
 
 def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
-    book.add("reviews", reviews, 1.0, 1e-6)
-    assert book.status("reviews").spent == Budget(0.0, 0.0)
+    book.add("reviews", reviews, 1.0, 1e-6, "sums")
+    assert book.status("reviews").proved_epsilon == 0
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
-    assert account.left.epsilon == 0
+    assert account.one_more.epsilon == 0
     assert guarantee_and_usage(account) == (
         "the cap of (0.2, 0) does not hold: 1 run used 250% of it; no run may follow"
     )
@@ -107,19 +110,29 @@ def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_pat
     book.failed(ask(book, "by another column", by_row, 0.25))
     ask(book, "elsewhere", replace_corpus(reviews, where=("/nowhere/at/all.parquet",)), 0.25)
     account = book.add("reviews", reviews, 1.0, 0.0)
-    assert (account.runs, account.spent.epsilon) == (3, 0.75)
+    assert (account.runs, account.proved_epsilon) == (3, 0.75)
     assert [run.run_id for run in book.runs("reviews")][-1] == "by another column"
     assert [run.run_id for run in book.runs() if not run.accounts] == ["elsewhere"]
     assert not granted(book, "more", reviews, 0.26)
 
 
-def test_a_second_account_of_the_same_files_pays_too_and_replaces_none(book, reviews):
+def test_a_second_account_of_the_same_files_is_asked_for_and_pays_too(book, reviews, tmp_path):
+    folder = replace_corpus(reviews, where=(str(tmp_path),))
+    glob = replace_corpus(reviews, where=(f"{tmp_path}/*.parquet",))
     book.add("reviews", reviews, 1.0, 0.0)
     ask(book, "before", reviews, 0.3)
-    book.add("large", reviews, 100.0, 0.0)
+    for corpus in (reviews, folder, glob):
+        with pytest.raises(UsageError, match=r"has files of the account 'reviews'.*both_pay=True"):
+            book.add("large", corpus, 100.0, 0.0)
+    book.add("large", replace_corpus(reviews, where=("/nowhere/yet/a.parquet",)), 100.0, 0.0)
+    with pytest.raises(UsageError, match=r"has files of the account 'large'"):
+        book.add("larger", replace_corpus(reviews, where=("/nowhere/yet",)), 100.0, 0.0)
+    with pytest.raises(UsageError, match="has files of the account 'reviews'"):
+        book.add("large", reviews, 100.0, 0.0, replace=True)
+    book.add("large", reviews, 100.0, 0.0, replace=True, both_pay=True)
     paid = ask(book, "b", reviews, 0.5, account="large")
     assert paid.accounts == ("large", "reviews")  # the one that was named first
-    assert [book.status(name).spent.epsilon for name in ("reviews", "large")] == [0.8, 0.8]
+    assert [book.status(name).proved_epsilon for name in ("reviews", "large")] == [0.8, 0.8]
     with pytest.raises(BudgetRefused, match="the account 'reviews'"):
         ask(book, "c", reviews, 5.0, account="large")
 
@@ -130,10 +143,9 @@ def test_a_name_cannot_be_taken_for_a_path(book, reviews, name):
         book.add(name, reviews, 1.0, 0.0)
 
 
-def test_the_rule_of_a_cap_is_fixed_when_it_is_made(book, reviews):
+def test_the_rule_of_a_cap_may_change_until_there_is_a_run(book, reviews):
     assert book.add("noise", reviews, 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
-    assert book.add("pure", reviews, 1.0, 0.0).cap == Cap(1.0, 0.0, "sums")
-    ask(book, "a", reviews, 0.1, 0.0)
+    assert book.add("pure", reviews, 1.0, 0.0, both_pay=True).cap == Cap(1.0, 0.0, "sums")
     assert [a.cap.kept for a in book.accounts()] == ["divergence", "sums"]
     assert book.set_cap("pure", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")  # as it was
     assert book.set_cap("noise", 2.0, 0.0).cap == Cap(2.0, 0.0, "sums")
@@ -141,6 +153,39 @@ def test_the_rule_of_a_cap_is_fixed_when_it_is_made(book, reviews):
     for epsilon, delta, kept in ((1.0, 1e-6, "composed"), (1.0, 0.0, "divergence")):
         with pytest.raises(UsageError, match="kept: found"):
             book.set_cap("noise", epsilon, delta, kept)
+
+
+def delta_by_choice_of_rule(sigma, items, trie):
+    """The delta at epsilon 1 of a Gaussian release whose privacy loss chooses what follows: `items`
+    (sigma and the threshold's delta), or a run that is (epsilon, delta)-DP and no better."""
+    standard, step = np.linspace(-9, 9, 200_001, retstep=True)
+    rest = 1 - (standard / sigma + 1 / (2 * sigma**2))  # the epsilon that the first loss leaves
+    mu, (epsilon, added) = 1 / items.sigma, trie
+    gaussian = norm.cdf(mu / 2 - rest / mu) - np.exp(rest) * norm.cdf(-mu / 2 - rest / mu)
+    answered = np.clip((np.exp(epsilon) - np.exp(rest)) / (1 + np.exp(epsilon)), 0, 1)
+    by_items = items.delta + (1 - items.delta) * gaussian
+    by_trie = added + (1 - added) * np.maximum(answered, 1 - np.exp(rest))
+    return sum(norm.pdf(standard) * np.maximum(by_items, by_trie)) * step
+
+
+def test_no_release_may_choose_the_rule_of_its_cap(book, reviews):
+    """After `counts`, `items` fits by divergence and `trie` by sums. Who may choose between the
+    rules by what was counted breaks the cap, so a rule is fixed by the first run."""
+    cap, first, trie = (1.0, 1e-6), (0.24, 1.7e-7), (0.76, 8.2e-7)
+    sigma, (items,) = gaussian_sigma(*first), items_price(0.785, 9.99e-7)
+    counted = Booking((GaussianEvent(sigma),), *first)
+    assert budget.fits([counted, Booking((items,), 0.785, 9.99e-7)], Cap(*cap, "divergence"))
+    assert budget.fits([counted, Booking((EpsilonDeltaEvent(*trie),), *trie)], Cap(*cap, "sums"))
+    assert delta_by_choice_of_rule(sigma, items, trie) > 1.06e-6
+    book.add("reviews", reviews, *cap)
+    ask(book, "counts", reviews, *first, events=[GaussianEvent(sigma)])
+    for delta, kept in ((1e-6, "sums"), (0.0, None)):
+        with pytest.raises(UsageError, match=r"^kept: 'reviews' has 1 run.*Nothing was changed"):
+            book.set_cap("reviews", 1.0, delta, kept)
+    with pytest.raises(UsageError, match=r"^kept: 'reviews' has 1 run"):
+        book.add("reviews", reviews, 1.0, 1e-6, "sums", replace=True)
+    assert book.set_cap("reviews", 2.0, 1e-5).cap == Cap(2.0, 1e-5, "divergence")
+    assert book.set_cap("reviews", 1.0, 1e-6, "divergence").cap.kept == "divergence"
 
 
 # What is said

@@ -30,21 +30,53 @@ def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(mon
 
 
 def test_folders_and_file_are_made_for_their_owner_alone(tmp_path, reviews):
-    book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite")
+    book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite", create=True)
     ask(book, "a", reviews)
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (book.path, *list(book.path.parents)[:2])]
     assert modes == [0o600, 0o700, 0o700]
     assert [p.name for p in book.path.parent.iterdir()] == ["ledger.sqlite"]
 
 
-def test_looking_makes_no_file(book, reviews):
-    assert book.accounts() == []
-    assert book.runs() == []
-    assert book.before_reading(asked(reviews), None) is None
-    assert book.shares() == book.history() == book.analysts() == []
+def test_looking_makes_no_file(ledger, reviews):
+    assert ledger.accounts() == []
+    assert ledger.runs() == []
+    assert ledger.before_reading(asked(reviews), None) is None
+    assert ledger.shares() == ledger.history() == ledger.analysts() == []
     with pytest.raises(UsageError):
-        book.status("reviews")
-    assert not book.path.exists()
+        ledger.status("reviews")
+    assert not ledger.path.exists()
+
+
+@pytest.mark.parametrize("named", ["by the argument", "by the environment", "empty"])
+def test_a_misspelled_ledger_is_refused_and_not_made(tmp_path, reviews, monkeypatch, named):
+    """A run would find nothing that caps it there."""
+    path = tmp_path / "leger.sqlite"
+    if named == "by the environment":
+        monkeypatch.setenv("DPHH_LEDGER", str(path))
+    if named == "empty":
+        path.touch()
+    before = [*tmp_path.iterdir()]
+    book = Ledger(None if named == "by the environment" else path)
+    for use in (
+        lambda: ask(book, "a", reviews),
+        lambda: book.before_reading(asked(reviews), None),
+        lambda: book.outlook(asked(reviews)),
+        lambda: book.accounts_of(reviews),
+        book.names,
+        lambda: book.give_token("alice"),
+        lambda: book.set_cap("reviews", 1.0, 0.0),
+    ):
+        with pytest.raises(UsageError, match=f"There is no ledger at {path}. Nothing was spent"):
+            use()
+    assert [*tmp_path.iterdir()] == before and (named != "empty" or path.read_bytes() == b"")
+    book.add("reviews", reviews, 1.0, 0.0)
+    assert ask(book, "a", reviews).accounts == ("reviews",)
+
+
+def test_a_ledger_without_accounts_is_made_where_it_is_asked_for(tmp_path, reviews):
+    book = Ledger(tmp_path / "trial.sqlite", create=True)
+    ask(Ledger(book.path), "a", reviews)
+    assert len(Ledger(book.path, create=True).runs()) == 1
 
 
 @pytest.mark.parametrize("kind", ["text", "another database", 0, SCHEMA_VERSION + 1])
@@ -135,7 +167,7 @@ def test_a_fork_waits_for_a_transaction(book, reviews):
 
 
 def test_a_ledger_is_one_file_however_it_is_named(tmp_path, reviews, monkeypatch):
-    book = Ledger(tmp_path / "ledger.sqlite")
+    book = Ledger(tmp_path / "ledger.sqlite", create=True)
     (tmp_path / "link.sqlite").symlink_to(book.path)
     monkeypatch.chdir(tmp_path)
     named = Ledger("ledger.sqlite")

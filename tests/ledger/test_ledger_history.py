@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
+from dphh.cli.ledger import statement_of
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import accounts as ledger_accounts
+from dphh.ledger import schema as ledger_schema
 from dphh.reader.corpus import as_recorded, replace_corpus
 from tests.ledger.asked import ask
 
@@ -54,12 +56,54 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     by_row = replace_corpus(reviews, user=("row",))
     book.add("reviews", by_row, 1.0, 0.0)
     ask(book, "by rows", by_row, 0.5)
-    with pytest.raises(BudgetRefused, match="protects users by the column 'row'"):
+    with pytest.raises(UsageError, match="protects users by the column 'row'"):
         ask(book, "a", reviews, 0.1)
-    book.add("reviews", reviews, 1.0, 0.0, replace=True)
-    with pytest.raises(BudgetRefused, match="the cap of the account 'reviews'"):
+    # The run was of rows, so the account promises nothing to authors: another one does.
+    with pytest.raises(UsageError, match=r"^user: the 1 run of 'reviews' .* Nothing was changed"):
+        book.add("reviews", reviews, 1.0, 0.0, replace=True)
+    book.add("reviews", replace_corpus(by_row, where=("/given/up",)), 1.0, 0.0, replace=True)
+    book.add("authors", reviews, 1.0, 0.0)
+    with pytest.raises(BudgetRefused, match="the cap of the account 'authors'"):
         ask(book, "a", reviews, 0.6)  # what was spent stays spent
     ask(book, "a", reviews, 0.5)
+
+
+def test_a_user_column_may_be_corrected_until_there_is_a_run(book, reviews):
+    book.add("reviews", replace_corpus(reviews, user=("row",)), 1.0, 0.0)
+    assert book.add("reviews", reviews, 1.0, 0.0, replace=True).corpus.user == ("author",)
+
+
+def test_an_account_that_is_renamed_keeps_its_runs_shares_and_history(book, reviews):
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.add("others", Corpus("/others", user="who", text="body"), 1.0, 0.0)
+    book.set_share("reviews", "alice", 0.5, 0.0)
+    ask(book, "a", reviews, 0.6)
+    account = book.rename("reviews", "notes")
+    assert (account.name, account.runs, book.names()) == ("notes", 1, ["notes", "others"])
+    assert [share.name for share in book.shares("alice")] == ["notes"]
+    assert [run.accounts for run in book.runs("notes")] == [("notes",)]
+    assert [change.what for change in book.history("notes")] == ["cap", "share", "name"]
+    assert book.history("reviews") == []
+    with pytest.raises(BudgetRefused, match="the cap of the account 'notes'"):
+        ask(book, "b", reviews, 0.6, account="notes")
+    for name, said in (("others", "exists"), ("a/b", "found the name"), ("notes", "exists")):
+        with pytest.raises(UsageError, match=said):
+            book.rename("notes", name)
+
+
+def test_only_an_account_without_runs_is_removed(book, reviews):
+    """Else to remove an account and to add it again would give its data a fresh cap."""
+    book.add("typo", reviews, 1.0, 0.0)
+    book.set_share("typo", "alice", 0.5, 0.0)
+    book.remove("typo")
+    assert book.names() == book.shares() == []
+    assert book.history()[-1].now is None
+    book.add("reviews", reviews, 1.0, 0.0)
+    assert book.shares() == []
+    book.failed(ask(book, "a", reviews, 0.6))
+    with pytest.raises(UsageError, match="'reviews' has paid for 1 run"):
+        book.remove("reviews")
+    assert book.status("reviews").runs == 1
 
 
 def test_added_if_missing(book, reviews):
@@ -122,6 +166,33 @@ def test_export_writes_every_run_and_every_change(book, reviews, tmp_path, read)
     assert (row["who"], row["what"], row["now"]) == (ME, "cap", "epsilon 1, delta 1e-06")
 
 
+def test_a_list_or_a_statement_takes_as_many_queries_for_many_runs_and_reads_no_release(
+    book, reviews, monkeypatch
+):
+    book.add("reviews", reviews, 1.0, 0.0)
+    queries, connect = [], ledger_schema._connect
+
+    def traced(path):
+        con = connect(path)
+        con.set_trace_callback(queries.append)
+        return con
+
+    manifest = {"versions": {"dphh": "9.9"}, "engine": {"name": "polars"}}
+    asked = []
+    for runs in ("ab", "cdefgh"):
+        for run in runs:
+            book.settle(ask(book, run, reviews, 0.01), manifest, b"PAR1")
+        with monkeypatch.context() as context:
+            context.setattr(ledger_schema, "_connect", traced)
+            book.runs()
+            page = statement_of(book, "reviews")
+        assert page.count("settled, by ") == page.count("made with dphh 9.9 on polars, run")
+        asked.append(len(queries))
+        assert not any("drawn" in query for query in queries)
+        queries.clear()
+    assert page.count("9.9") == 8 and asked[0] == asked[1]
+
+
 def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):
     ask(book, "a", reviews)
     pl.DataFrame({"who": [1]}).write_parquet(tmp_path / "data.parquet")
@@ -133,3 +204,10 @@ def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):
     with pytest.raises(UsageError, match="could not be written"):
         book.export(tmp_path / "missing" / "out.csv")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_nightly_export_writes_its_file_anew(book, reviews, tmp_path):
+    for night in (1, 2):
+        ask(book, str(night), reviews)
+        assert book.export(tmp_path / "runs.csv", replace=True) == night
+        assert len(pl.read_csv(tmp_path / "runs.csv")) == night

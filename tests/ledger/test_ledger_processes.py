@@ -95,7 +95,7 @@ def ask_once(me: str, path: Path, notes: Path, events: list[Event] | None) -> No
     ],
 )
 def test_32_processes_at_once_get_exactly_what_the_cap_holds(tmp_path, cap, events, fitting):
-    book, notes = Ledger(tmp_path / "new" / "ledger.sqlite"), tmp_path / "notes"
+    book, notes = Ledger(), tmp_path / "notes"
     if cap is not None:
         book.add("reviews", CORPUS, *cap)
     at_once(32, ask_once, book.path, notes, events)

@@ -15,7 +15,7 @@ OTHER = Corpus("/data/other.parquet", user="author", text="body")
     ("source", "epsilon", "named", "kind", "said"),
     [
         (FILES, 0.5, None, BudgetRefused, "75% is used; one more run may have epsilon 0.25 at"),
-        (BY_ROW, 0.1, None, BudgetRefused, "counts them by user='row'"),
+        (BY_ROW, 0.1, None, UsageError, "counts them by user='row'"),
         (OTHER, 0.1, "reviews", UsageError, "is for /data/reviews.parquet, not for"),
     ],
 )
@@ -31,8 +31,8 @@ def test_a_refusal_records_nothing(book, source, epsilon, named, kind, said):
         with pytest.raises(kind, match=said) as why:
             refused()
         assert why.value.exit_code == (3 if kind is BudgetRefused else 2)
-    if kind is BudgetRefused:  # what a plan is told, before it is run
-        assert book.outlook(request).refusal == str(why.value)
+    # What a plan is told, before it is run.
+    assert book.outlook(request).refusal == str(why.value)
     assert book.path.read_bytes() == file
 
 
@@ -41,26 +41,27 @@ def test_a_refusal_records_nothing(book, source, epsilon, named, kind, said):
     [
         ("alice", None, 0.5, "the cap of alice's share of the account 'reviews'"),
         ("bob", None, 0.1, "bob has no share"),
-        ("alice", 0.01, 0.1, "another corpus of the ledger has rows in the same files"),
+        ("alice", 0.01, 0.1, "what is left for all who may ask does not"),
     ],
 )
 def test_what_an_analyst_is_refused(book, analyst, second, epsilon, said):
     book.add("reviews", FILES, 1, 1e-6, "sums")
     book.set_share("reviews", "alice", 0.2, 0)
     if second is not None:
-        book.add("other", FILES, second, 0)
+        book.add("other", FILES, second, 0, both_pay=True)
     theirs = Ledger(book.path, analyst)
     request = asked(FILES, epsilon, account="reviews")
     with pytest.raises(BudgetRefused, match=said) as why:
         theirs.book(request, {}, files="f1")
-    assert theirs.outlook(request).refusal == str(why.value)
+    told = theirs.outlook(request).refusal  # is free, and so tells of the share alone
+    assert told == (None if "for all" in said else str(why.value))
     assert book.runs() == []
 
 
 @pytest.mark.parametrize(("epsilon", "left"), [(0.2, 5), (0.26, 3), (1.0, 1), (1.01, 0)])
 def test_an_outlook_counts_the_runs_that_are_left_and_changes_nothing(book, epsilon, left):
     book.add("small", FILES, 1, 0)
-    book.add("large", FILES, 10, 0)
+    book.add("large", FILES, 10, 0, both_pay=True)
     file = book.path.read_bytes()
     outlook = book.outlook(asked(FILES, epsilon))
     assert [account.name for account in outlook.accounts] == ["small", "large"]

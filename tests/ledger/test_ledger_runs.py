@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import time
 
 import pyarrow as pa
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import book as ledger_book
+from dphh.ledger.processes import is_alive, this_process
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
+from dphh.reader.corpus import replace_corpus
 from dphh.release import Release
 from dphh.run import settle
 from tests.ledger.asked import SETTING, ask, asked, granted, tampered
@@ -141,7 +145,7 @@ def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, revi
     book.add("reviews", reviews, 0.1, 0.0)
     booked = ask(book, None, reviews)
     assert len(booked.key) == 32
-    assert booked.key != ask(Ledger(tmp_path / "other"), None, reviews).key
+    assert booked.key != ask(Ledger(tmp_path / "other", create=True), None, reviews).key
     assert [(booked.key,)] == tampered(book, "SELECT key FROM runs")
     assert repr(booked.key) not in repr(booked)
     for attempt in (2, 3):
@@ -200,7 +204,7 @@ def test_a_settled_run_draws_nothing_more(book, reviews):
 
 
 def test_a_release_that_a_replaced_ledger_does_not_record_is_not_shown(book, reviews, tmp_path):
-    booked = ask(Ledger(tmp_path / "the newer one"), "a", reviews)
+    booked = ask(Ledger(tmp_path / "the newer one", create=True), "a", reviews)
     release = Release(pa.table({"item": ["a"]}), {"run_id": "a"})
     with pytest.raises(UnknownRunError, match="is not going on in this ledger"):
         settle(book, release, booked)
@@ -249,3 +253,58 @@ def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
         with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
             step()
     assert book.level(other, "level 1") is None
+
+
+def test_files_in_another_order_are_the_same_request(book, reviews):
+    for where in (("/data/a.parquet", "/data/b.parquet"), ("/data/b.parquet", "/data/a.parquet")):
+        booked = ask(book, None, replace_corpus(reviews, where=where))
+    assert not booked.new and len(book.runs()) == 1
+
+
+# Which process works on a run
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_run_whose_process_was_killed_is_seen(book, reviews):
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        ask(book, "a", reviews)
+        os.write(writing, b"!")
+        time.sleep(600)
+    assert os.read(reading, 1) == b"!"
+    (run,) = book.runs()
+    assert (run.state, run.is_alive, run.process["pid"]) == ("running", True, child)
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert book.runs()[0].is_alive is False  # dead, and not waited for yet
+    os.waitpid(child, 0)
+    assert (book.runs()[0].state, book.runs()[0].is_alive) == ("running", False)
+    ask(book, "a", reviews)
+    assert book.runs()[0].is_alive is True  # this process goes on with it
+
+
+@pytest.mark.parametrize(
+    ("change", "alive"),
+    [
+        ({}, True),
+        ({"start": "1"}, False),  # another process has its number now
+        ({"boot": "earlier"}, False),  # the machine was started again
+        ({"host": "elsewhere"}, None),
+        ({"host": "elsewhere", "boot": "another"}, None),
+        ({"namespace": "another container"}, None),
+        ({"start": None}, None),
+    ],
+)
+def test_a_process_is_told_from_another_with_its_number(change, alive):
+    assert is_alive(this_process() | change) is alive
+
+
+def test_nothing_is_kept_of_the_process_once_a_run_has_ended(book, reviews):
+    start = this_process()["start"].encode()
+    booked = ask(book, "a", reviews)
+    assert start in book.path.read_bytes()
+    book.failed(booked)
+    assert book.runs()[0].process is book.runs()[0].is_alive is None
+    book.settle(ask(book, "a", reviews), {}, b"rows")
+    assert book.runs()[0].process is None
+    assert start not in book.path.read_bytes()

@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from dphh import items
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.privacy import any_weights
 from dphh.privacy.any_weights import (
     MOST_SINGLE_ITEM_TAIL,
@@ -16,6 +18,7 @@ from dphh.privacy.any_weights import (
     any_weights_delta,
     any_weights_threshold,
 )
+from dphh.privacy.events import DeltaEvent
 from dphh.udfs.noise.table import rounded_gaussian
 
 Weights = NDArray[np.int64]
@@ -151,3 +154,28 @@ def test_what_floats_say_is_where_the_search_begins_and_no_more(monkeypatch):
     threshold = any_weights_threshold(noise, 64, 20, 1e-3)
     worst = max(passing(each, threshold, 90) for each in (*one_heavy(64, 20), *equal(64, 20)))
     assert worst <= any_weights_delta(noise, 64, 20, threshold) <= 1e-3
+
+
+@pytest.mark.parametrize("method", ["adaptive", "auto"])
+def test_rounds_whose_weights_follow_earlier_ones_book_the_cost_of_any_weights(method):
+    """That of an item of weight y beside 29 equal ones; of the first round, of t equal weights."""
+    plan = items(epsilon=1.0, delta=1e-5, max_items=30, method=method)
+    first, *later = (
+        level for level in plan.levels if type(level) in (SetUnionLevel, ReweighedLevel)
+    )
+
+    def passing(level, weights):
+        return norm.sf((level.threshold_grid - 0.5 - weights) / level.sigma_grid)
+
+    unit, t = 2**first.grid_bits, np.arange(1, 31)
+    cost = (t * passing(first, unit / np.sqrt(t))).max()
+    y = np.arange(unit + 1)
+    for level in later:
+        assert isinstance(level, ReweighedLevel)
+        beside = np.sqrt((unit**2 - y**2) / 29)
+        cost += (passing(level, y) + 29 * passing(level, beside)).max()
+    if method == "auto":
+        booked = plan.events[0].rounds_delta
+    else:
+        booked = sum(event.delta for event in plan.events if isinstance(event, DeltaEvent))
+    assert 0.999 * cost < booked < 1.02 * cost

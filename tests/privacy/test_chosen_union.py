@@ -75,6 +75,18 @@ def test_elsewhere_it_pays_for_all_of_both(events):
     assert cost.sigma <= 1 / math.hypot(1 / event.before, 1 / event.sigma)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "event"), [*EVENTS, (1.0, ChosenUnionEvent(9.0, 4.3, 3e-6, 4.2, 5e-6))]
+)
+def test_asked_for_later_it_costs_no_less_than_either_way(epsilon, event):
+    """An earlier release can make sure of the dearer one."""
+    ways = ((event.sigma, event.delta), (event.rounds_sigma, event.rounds_delta))
+    bound = compose([GaussianEvent(9.0), event]).delta(epsilon)
+    for sigma, new in ways:
+        mu = math.hypot(1 / 9.0, 1 / event.before, 1 / sigma)
+        assert new + (1 - new) * float(curve(epsilon, mu)) <= bound
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (3, math.exp(-10)), (0.05, 1e-7)])
 @pytest.mark.parametrize("counts", [None, 0.3])
 def test_the_price_of_auto_is_what_its_levels_cost(epsilon, delta, counts):

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from dphh.privacy.counts import (
     IntervalMargins,
@@ -104,6 +104,21 @@ def test_a_few_exact_ends():
     bounded = interval_margins(500, 0.95, octave_count=4)
     assert bounded.below == 980 and 980 < bounded.above < 1_030
     assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("octaves", "keys"), [(0, 1), (1, 1), (9, 1), (0, 40), (9, 40)])
+def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence, octaves, keys):
+    """The key's noise on either side, and the sum of any of the octaves' noises."""
+    sigma = 5_000
+    margins = interval_margins(sigma, confidence, octaves, keys)
+    of_key = sum(norm.sf((end + 0.5) / sigma) for end in (margins.below, margins.above))
+    of_octaves = sum(
+        norm.sf(most / (sigma * sqrt(k))) for k, most in enumerate(margins.lost, start=1)
+    )
+    failing = of_octaves + 1 - (1 - of_key) ** keys
+    assert len(margins.lost) == octaves
+    assert 0.99 * (1 - confidence) < failing < 1 - confidence
 
 
 # Few keys and many; a bound that none meets, and one that most do; noise of few and of many users.

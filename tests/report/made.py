@@ -22,7 +22,6 @@ PRIVACY = {
     "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",
     "adjacency": "add or remove one user", "theorem": "a theorem; both directions",
     "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
-    "both_directions": True,
 }  # fmt: skip
 #: Of intervals that hold together as they are.
 TOGETHER = {"confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9}
@@ -49,7 +48,7 @@ def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dic
     }  # fmt: skip
 
 
-def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Release:
+def ladder(scores: Mapping[str, float] = PHRASES) -> Release:
     """As `ngrams` with DPNE releases it, to three words."""
     rows = [(len(text.split()), text, text.split(), score) for text, score in scores.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED_SCHEMA)
@@ -57,8 +56,7 @@ def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Rele
         {"level": 1, "kind": "set_union", "max_items": 10, "released": 5}
     ]
     levels += [
-        {"level": n, "kind": "pruned", "pruning": pruning, "spurious": 0.01, "released": m}
-        for n, m in ((2, 5), (3, 1))
+        {"level": n, "kind": "pruned", "spurious": 0.01, "released": m} for n, m in ((2, 5), (3, 1))
     ]
     return Release(table, manifest("ngrams", levels))
 

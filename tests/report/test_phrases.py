@@ -6,11 +6,15 @@ import re
 import unicodedata
 
 import polars as pl
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dphh import UsageError
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROL_CHARACTERS
+from dphh.report.phrases import is_maximal
 from dphh.wording.lines import one_line, visible_text
 from dphh.wording.unseen import replace_invisible
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
@@ -22,6 +26,59 @@ def test_what_is_inside_a_longer_phrase_is_left_out():
     assert sorted(everything["item"]) == sorted(PHRASES)
     assert everything["item"][0] == "see you later"
     assert len(items(()).phrases()) == 0
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from("ab"), min_size=1, max_size=5), st.booleans())))
+def test_what_is_inside_a_longer_phrase_is_what_a_search_of_all_pairs_finds(rows):
+    phrases = [tuple(tokens) for tokens, _ in rows]
+    frame = pl.DataFrame({"tokens": phrases}, {"tokens": pl.List(pl.String)})
+
+    def inside(short, long):
+        return any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1))
+
+    assert is_maximal(frame).to_list() == [
+        not any(len(each) < len(other) and inside(each, other) for other in phrases)
+        for each in phrases
+    ]
+    ended = pl.Series("ended", [end for _, end in rows], pl.Boolean)
+    assert is_maximal(frame.with_columns(ended)).to_list() == [
+        end or not any(
+            (other == each and whole) or (len(other) > len(each) and other[: len(each)] == each)
+            for other, whole in zip(phrases, ended, strict=True)
+        )
+        for each, end in zip(phrases, ended, strict=True)
+    ]  # fmt: skip
+
+
+def test_a_phrase_of_a_hundred_tokens_is_explained_at_once():
+    """Its parts are 5,000, and the ways that lead to them 2^100."""
+    words = [str(place) for place in range(100)]
+    long = ladder(scores={"see": 1.0})
+    long.manifest["levels"] = [
+        {"level": n, "kind": "pruned", "pruning": "both", "released": 0} for n in range(1, 101)
+    ]
+    why = long.why(words)
+    assert why.reason == "a part was not released" and why.said.count("and “") == 99
+    assert long.why(["see", "see"]).reason == "below"
+
+
+def test_a_digest_depends_on_rows_and_not_on_their_layout():
+    whole = ladder().table
+    rows = whole.to_pylist()
+    in_pieces = pa.concat_tables([whole.slice(0, 3), whole.slice(3, 0), whole.slice(3)])
+    assert in_pieces["item"].num_chunks > 1
+    padded = pa.concat_tables([whole.slice(5), whole]).combine_chunks().slice(len(whole) - 5)
+    assert digest_of(whole) == digest_of(in_pieces) == digest_of(padded)
+    digests = {digest_of(whole)}
+    for name, values in {
+        "level": [9], "item": ["x", "", None], "score": [0.5, None],
+        "tokens": [[], [""], ["se", "e"], ["s", "ee"], ["see", ""], ["", "see"]],
+    }.items():  # fmt: skip
+        for value in values:
+            edited = [{**rows[0], name: value}, *rows[1:]]
+            digests.add(digest_of(pa.Table.from_pylist(edited, schema=whole.schema)))
+    digests.add(digest_of(whole.slice(1)))
+    assert len(digests) == 14
 
 
 def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():

@@ -36,7 +36,6 @@ LOCAL = of(trie(max_length=2), "local", {"character_set": "abcz", "known": ["cab
 WHY = [
     (ladder(), ["See you, LATER!", ["See", "you"], "some thing", "see you me", "...",
                 "see you later see"]),
-    (ladder("single"), ["me see you"]),
     (of(ladder(), "set_union"), ["some thing"]),
     (ladder().top(1), ["see you"]),
     (trie(), [["a", "b"], ["b"], ["a", "z"]]),
@@ -59,7 +58,7 @@ def pieces() -> Iterator[tuple[str, object]]:
     yield "a page of a floor", Seen(page_of(TOTALS)).lines("promise")
     found = (release.why(phrase) for release, phrases in WHY for phrase in phrases)
     yield "why", "\n".join(f"{why.reason}: {why}" for why in found)
-    for more in ({"epsilon": 8.0}, {"both_directions": False}, {"epsilon": 25.0, "delta": 3e-8},
+    for more in ({"epsilon": 8.0}, {"epsilon": 25.0, "delta": 3e-8},
                  {"protects": "contribution", "central_epsilon": 0.3}):  # fmt: skip
         yield f"{more}", promise_in_words(of(items(), privacy={**made.PRIVACY, **more}).privacy)
 

@@ -1,6 +1,7 @@
 """Random words from the operating system, exact integers from words, and seeds for tests."""
 
 import os
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -118,3 +119,9 @@ def test_a_tests_words_are_its_own_in_a_run_too() -> None:
         drawn = of_run(os.urandom(32), SeededRandomness(3)).random_words(2, purpose, keys)
         assert list(drawn) == list(SeededRandomness(3).random_words(2, purpose, keys))
     assert of_run(bytes(32), SeededRandomness(3)).is_test
+
+
+def test_a_seed_without_its_package_is_refused_when_it_is_made(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(UsageError, match=r"pip install 'dphh\[testing\]'"):
+        SeededRandomness(1)

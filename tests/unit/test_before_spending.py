@@ -74,6 +74,64 @@ def test_it_tells_no_row_and_no_number_of_them(folder, ledger):
     assert "sentinel" not in repr(one) + one._repr_html_() + json.dumps(one.to_json())
 
 
+HALF = "half \ud83d of a pair"
+REPORTS = {
+    "local_epsilon": 4.0, "users_per_level": 9, "contributions": 1, "max_length": 1, "keep": 1,
+}  # fmt: skip
+#: What a caller may say, each with a text that no engine can be given.
+NOT_UTF8 = {
+    "of": lambda c: dphh.counts(c(), of=[HALF], epsilon=1.0, delta=1e-6),
+    "of, as tokens": lambda c: dphh.counts(c(), of=[["a", HALF]], epsilon=1.0, delta=1e-6),
+    "domain": lambda c: dphh.items(c(), domain=(("a",), (HALF,)), epsilon=1.0, delta=1e-6),
+    "groups": lambda c: dphh.counts(
+        c(), of=[["a"]], by="what", groups=[HALF], epsilon=1.0, delta=1e-6
+    ),
+    "by": lambda c: dphh.items(c(), domain=[["a"]], by=HALF, epsilon=1.0, delta=1e-6),
+    "character_set": lambda c: dphh.ldp_trie(c(), character_set=HALF, delta=1e-6, **REPORTS),
+    "known": lambda c: dphh.ldp_trie(c(), known={"a": 1, HALF: 2}.keys(), delta=1e-6, **REPORTS),
+    **{
+        option: lambda c, option=option: c(**{option: HALF})
+        for option in ("user", "text", "split", "strip", "keep", "drop", "where", "account")
+    },
+    "since": lambda c: c(since=f"what={HALF}"),
+    "source": lambda c: Corpus([f"{HALF}.parquet"], user="who", text="what"),
+    "plan": lambda c: dphh.plan_from_json(
+        dphh.items(c(), domain=[["a"]], epsilon=1.0, delta=1e-6).dumps().replace('"a"', '"\\ud83d"')
+    ),
+}
+
+
+@pytest.mark.parametrize("said", NOT_UTF8)
+def test_a_text_that_is_not_utf8_is_refused_when_it_is_said(folder, said):
+    with pytest.raises(UsageError, match="is not UTF-8: it has half of a surrogate pair") as caught:
+        NOT_UTF8[said](lambda **more: corpus_of(folder, **more))
+    str(caught.value).encode()  # so that it can be printed
+    assert str(caught.value).startswith(said.split(",")[0])
+
+
+def test_both_spellings_of_white_space_are_the_keyword(folder):
+    one, other = (corpus_of(folder, split=split) for split in ("whitespace", "white space"))
+    assert one == other
+
+
+@pytest.mark.parametrize("rows", [[], [("ann", "a")]])
+@pytest.mark.parametrize("where", [None, "what = 'b'"])
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_whether_there_is_any_row_decides_nothing_before_payment(
+    rows, where, in_memory, tmp_path, ledger
+):
+    """No user and one user are neighbours: what tells them apart must be paid for, and noised."""
+    frame = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
+    frame.write_parquet(tmp_path / "c.parquet")
+    source = frame if in_memory else tmp_path / "c.parquet"
+    corpus = Corpus(source, user="who", text="what", where=where)
+    checked = dphh.check(corpus, ledger=ledger)
+    assert checked.ok
+    assert "row" not in " ".join(x.found for x in checked.findings if x.what == "files")
+    assert len(dphh.items(corpus, epsilon=1.0, delta=1e-9).run(ledger=ledger)) == 0
+    assert [run.state for run in ledger.runs()] == ["settled"]
+
+
 HELLO = [(person, "hello there") for person in range(50)]
 
 
@@ -114,7 +172,7 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
 
 
 def test_a_run_is_looked_up_in_the_ledger_that_is_given(corpus, tmp_path):
-    other = dphh.Ledger(tmp_path / "another.sqlite")
+    other = dphh.Ledger(tmp_path / "another.sqlite", create=True)
     run = dphh.items(corpus, delta=1e-7, epsilon=1.0).run(ledger=other).run_id
     found = dphh.compare("items", corpus, ledger=other, delta=1e-8, epsilon=0.5, domain=run)
     assert found["refused"].to_list() == [None]

@@ -83,12 +83,11 @@ def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, path):
     asked = ("ngrams", path, *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]
     assert (found["max_items"], found["spurious"]) == (7, 0.01)
-    more = ("--max-items", "7,3", "--shares", "1,2.5", "--method", "dpne")
-    found = json.loads(dphh(*asked, *more)[1])["parameters"]
-    assert (found["max_items"], found["shares"]) == ([7, 3], [1.0, 2.5])
-    code, _, err = dphh(*asked, "--max-items", "7,x")
+    more = ("--shares", "1,2.5", "--method", "dpne")
+    assert json.loads(dphh(*asked, *more)[1])["parameters"]["shares"] == [1.0, 2.5]
+    code, _, err = dphh(*asked, "--shares", "7,x", "--method", "dpne")
     assert code == 2
-    assert "'--max-items': found '7,x'; give a whole number" in err
+    assert "'--shares': found '7,x'; give " in err
 
 
 def test_a_defect_shows_where_it_is_and_not_what_it_says(dphh, path, monkeypatch):
@@ -125,7 +124,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert (found["name"], [run["run_id"] for run in found["runs"]]) == ("notes", ["one"])
     assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
-    assert 0 < found["left"]["epsilon"] < 3
+    assert 0 < found["one_more"]["epsilon"] < 3 and 0 < found["used"] < 1
+    assert dphh("ledger", "show", "notes", "--quiet")[1] == out
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
     raised = ["ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6"]
     code, _, error = dphh(*raised)
@@ -136,8 +136,14 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
     assert Release.load(tmp_path / "back").run_id == "one"
+    assert dphh("ledger", "rename", "notes", "remarks")[0] == 0
+    code, _, error = dphh("ledger", "remove", "remarks")
+    assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
         assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 2
+        again = dphh("ledger", "export", tmp_path / f"all{suffix}", "--replace", "--quiet")
+        assert again == (0, "", "")
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
@@ -210,12 +216,55 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         cut.setattr("dphh.run.run_levels", failing)
         for _ in range(2):
             code, out, _ = dphh(*asked)
-            assert (code, json.loads(out)["error"]["spent"]) == (1, True)
+            told = json.loads(out)["error"]
+            assert (code, told["spent"], told["run_id"]) == (1, True, "mine")
+    with monkeypatch.context() as killed:
+        killed.setattr("dphh.ledger.Ledger.failed", lambda *_: None)
+        killed.setattr("dphh.run.run_levels", failing)
+        dphh(*asked)
+    (run,) = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"]
+    assert (run["state"], run["alive"]) == ("running", True) and run["since"] == run["when"]
+    shown = dphh("ledger", "show", "notes")[1]
+    assert re.search(rf"since {run['since'][:10]}; process {os.getpid()} on \S+ works on it", shown)
     first, again = (json.loads(dphh(*asked)[1]) for _ in range(2))
     assert (first["found"], first["spent"], again["spent"]) == (3, True, False)
-    (account,) = first["left"]
-    assert account["name"] == "notes" and again["left"] == first["left"]
+    (account,) = first["accounts"]
+    assert account["name"] == "notes" and again["accounts"] == first["accounts"]
     assert len(ledger.runs()) == 1
+
+
+def test_a_late_file_is_told_to_programs(dphh, weeks):
+    asked = ("items", "notes", *COST, "--run-id", "mine", "--json", "--quiet")
+    assert json.loads(dphh(*asked)[1])["notes"] == []
+    pl.DataFrame({"who": [1], "what": ["late"]}).write_parquet(weeks / "week-3.parquet")
+    code, out, err = dphh(*asked)
+    (note,) = json.loads(out)["notes"]
+    assert (code, err) == (0, "") and "its files have changed since" in note
+    assert f"dphh: warning: {note}\n" in dphh(*asked[:-1])[2]
+
+
+def test_notes_on_the_budget_are_told_to_programs(dphh, path):
+    (note,) = json.loads(dphh("items", path, *READ, *COST, "--json", "--quiet")[1])["notes"]
+    assert note.startswith("no account holds this corpus")
+
+
+def test_a_defect_is_told_to_programs_and_quotes_nothing(dphh, path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("SENTINEL")
+
+    monkeypatch.setattr("dphh.run.open_host", fail)
+    code, out, _ = dphh("items", path, *READ, *COST, "--json")
+    told = json.loads(out)["error"]
+    assert (code, told["exit_code"], told["kind"]) == (1, 1, "RuntimeError")
+    assert "SENTINEL" not in out and (told["spent"], told["run_id"]) == (False, None)
+
+
+def test_memory_that_cannot_suffice_is_refused_before_payment(dphh, weeks, ledger):
+    asked = ("items", "notes", *COST, "--memory-limit")
+    code, _, err = dphh(*asked, "150MB")
+    assert code == 2 and "give 200MB or more" in err and "Nothing was spent" in err
+    assert ledger.runs() == []
+    assert dphh(*asked, "200MB")[0] == 0
 
 
 def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, ledger):
@@ -231,6 +280,26 @@ def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, led
         ledger.path.write_bytes(found)
         assert [dphh(*each)[0] for each in asked] == [1] * len(asked), found
     assert dphh("ledger", "show", "--ledger", weeks / "none")[0] == 2  # the name may be wrong
+
+
+def test_a_job_at_night_is_not_run_uncapped_by_a_slip(dphh, weeks, ledger, monkeypatch):
+    uncapped = ("items", weeks.parent / "other.parquet", *READ, *COST, "--json", "--quiet")
+    (weeks.parent / "other.parquet").write_bytes((weeks / "week-1.parquet").read_bytes())
+    capped = ("items", weeks / "week-1.parquet", *READ, *COST, "--json", "--quiet")
+    code, out, _ = dphh(*uncapped, "--require-account")
+    assert (code, json.loads(out)["error"]["spent"]) == (2, False)
+    for options in (
+        ("--ledger", weeks / "leger.sqlite"),
+        ("--ledger", weeks / "leger.sqlite", "--plan"),
+    ):
+        code, out, err = dphh(*capped, *options)
+        assert (code, json.loads(out)["error"]["kind"]) == (2, "UsageError")
+        assert "There is no ledger at" in err
+    with monkeypatch.context() as slip:
+        slip.setenv("DPHH_LEDGER", str(weeks / "leger.sqlite"))
+        assert dphh(*capped)[0] == dphh("check", *capped[1:-2])[0] == 2
+    assert not (weeks / "leger.sqlite").exists() and not ledger.runs()
+    assert dphh(*capped, "--require-account")[0] == 0
 
 
 def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger):

@@ -69,6 +69,22 @@ def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(con, ledg
     assert len(ledger.runs()) == 2
 
 
+def test_what_is_used_of_a_cap_is_a_share_and_one_more_run_may_have_what_is_shown(con, ledger):
+    """The promise to an account is at its cap's delta, also where a run has used little of it."""
+    asked = "SELECT * EXCLUDE (corpus) FROM dphh_ledger()"
+    assert con.execute(asked).fetchall() == [(10.0, 1e-4, 0.0, 10.0, 1e-4, 0)]
+    con.execute(f"FROM {ITEMS}")
+    ((_, _, used, epsilon, delta, runs),) = con.execute(asked).fetchall()
+    told = ledger.status("reviews").to_json()
+    assert (used, {"epsilon": epsilon, "delta": delta}) == (told["used"], told["one_more"])
+    assert runs == 1 and 0.01 < used < 0.1 and 0.9e-4 < delta < 1e-4
+    said = " ".join(repr(ledger).split())
+    assert f"{used:.0%} of it is used, by 1 run; one more of items, ngrams or counts may" in said
+    more = f"dphh_items('reviews', epsilon := {epsilon * (1 - 1e-5)}, delta := {delta})"
+    con.execute(f"FROM {more}")
+    assert ledger.status("reviews").runs == 2
+
+
 def test_a_run_obeys_the_limits_that_were_set_on_its_connection(con, monkeypatch):
     obeyed, opened = [], DuckDBHost.__init__
     monkeypatch.setattr(

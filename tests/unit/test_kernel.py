@@ -3,11 +3,14 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dphh.udfs.kernel.contributions import are_kept, contributions, distinct_pairs
 from dphh.udfs.kernel.positions import KeyIndex
+from dphh.udfs.kernel.words import WordsOfBlock
 from dphh.udfs.rules.weights import EqualWeights, weight
+from dphh.udfs.whole_users import keys_of_counted_words
 
 BITS, CAP = 10, 4
 
@@ -47,6 +50,20 @@ def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
         if keys.max() < 2**31:
             narrow = distinct_pairs(keys.astype(np.int32), owner.astype(np.uint32))
             assert all(map(np.array_equal, found, narrow))
+
+
+@pytest.mark.parametrize("held", [CAP - 1, CAP, CAP + 1, 9 * CAP])
+def test_a_user_counts_for_all_words_of_a_list_and_for_no_more_others_than_the_cap(held):
+    """Keys from 100 on are those of words that the list lacks."""
+    words = WordsOfBlock(pa.array([f"w{number}" for number in range(held + 3)]))
+    keys_by_id = np.append(np.r_[0:3, 100 : 100 + held], -1)
+    ids = [*range(held + 3)]
+    user_hashes, lengths = (pa.array([row], pa.list_(pa.int64())) for row in ([7], [len(ids)]))
+    held_ids = pa.array([ids], pa.list_(pa.int32()))
+    found = keys_of_counted_words(user_hashes, lengths, held_ids, words, keys_by_id, 100, CAP, 11)
+    keys = set(found.to_pylist()[0]) - {-1}
+    assert {0, 1, 2} <= keys
+    assert len(keys) == 3 + min(held, CAP)
 
 
 def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():

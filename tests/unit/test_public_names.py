@@ -60,7 +60,7 @@ FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
 
 @pytest.mark.parametrize("frame", [FRAME, FRAME.lazy()])
 def test_a_namespaces_verb_is_the_typed_function(frame):
-    cost = {"epsilon": 4.0, "delta": 1e-3, "max_n": 2, "decay": 0.9, "method": "dpne"}
+    cost = {"epsilon": 4.0, "delta": 1e-3, "max_n": 2, "shares": (2, 3), "method": "dpne"}
     plan = frame.dphh.ngrams(user="who", text="what", lower=True, account=None, **cost)
     typed = dphh.ngrams(dphh.Corpus(frame, user="who", text="what", lower=True), **cost)
     assert plan.dumps() == typed.dumps()

@@ -15,7 +15,7 @@ from dphh.columns import DIGEST_FIELD, SCORED_SCHEMA, digest_of
 from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from tests.report.made import HOSTILE
+from tests.report.made import CONTENT, HOSTILE
 
 PLAN = items(Corpus("no.parquet", user="who", item="what"), epsilon=1.0, delta=1e-8)
 
@@ -33,9 +33,10 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
     price = PLAN.to_json()
     manifest = {
         **price,
-        "parameters": {**price["parameters"], "user": "who", "content": {}},
+        "parameters": {**price["parameters"], "user": "who", "content": CONTENT},
         "run_id": run_id,
         "randomness": randomness,
+        "is_test": False,
         "levels": [{"level": level, "kind": "set_union", "released": len(items)}],
         "versions": {"dphh": version("dphh")},
         DIGEST_FIELD: digest_of(table),

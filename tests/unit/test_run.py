@@ -101,8 +101,7 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
     assert said.items() <= found["parameters"].items()
     assert found["parameters"]["content"]["column"] == "what"
     assert found["privacy"] == asked.privacy.to_json()
-    # Three items are few: one round took the place of the second and third.
-    assert [level["round"] for level in found["levels"]] == [1, 2]
+    assert [level["round"] for level in found["levels"]] == [1, 2, 3]
     assert sum(level["released"] for level in found["levels"]) == 3
     assert (found["randomness"], found["is_test"]) == ("operating system", False)
     assert found["engine"]["name"] == "duckdb"
@@ -216,7 +215,7 @@ def test_the_same_table_gets_its_release_and_another_one_its_own(ledger, kind):
     table, other = (KINDS[kind](frame([(n, word) for n in range(300)])) for word in ("hi", "bye"))
     first = asked(table).run(ledger=ledger)
     assert asked(table).run(ledger=ledger).run_id == first.run_id
-    other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
+    other_ledger = Ledger(ledger.path.with_name("other.sqlite"), create=True)
     assert asked(table).run(ledger=other_ledger).run_id != first.run_id
     with pytest.warns(Notice, match="this run spends anew") as told:
         second = asked(other).run(ledger=ledger)
@@ -289,3 +288,14 @@ def test_a_store_that_an_account_holds_does_not_pay_twice_unasked(ledger):
         with pytest.raises(UsageError, match="Pass run_id='first' for that release"):
             plan(asked).run(ledger=ledger)
     assert len(ledger.runs()) == 1
+
+
+def test_a_run_that_must_have_an_account_is_refused_without_one(ledger, tmp_path):
+    frame([(n, "hi") for n in range(300)]).write_parquet(tmp_path / "one.parquet")
+    asked = plan(Corpus(tmp_path / "one.parquet", user="who", text="what"))
+    with pytest.raises(UsageError, match=r"^account: none pays for this corpus.*Nothing was spent"):
+        asked.run(ledger=ledger, require_account=True)
+    assert not ledger.runs()
+    ledger.add("greetings", asked.corpus, 5.0, 1e-4)
+    asked.run(ledger=ledger, require_account=True)
+    assert [run.accounts for run in ledger.runs()] == [("greetings",)]

@@ -1,6 +1,7 @@
 """Private rows on the disk: for their user alone; they go with the run, with a signal, or by the
 next run's sweep. The exit is what a shell expects of a signal."""
 
+import json
 import os
 import signal
 import subprocess
@@ -27,7 +28,7 @@ WAITS = f"""
 import sys, types
 sys.modules["dphh"] = types.ModuleType("dphh")
 sys.modules["dphh"].__path__ = [{str(Path(dphh.__file__).parent)!r}]
-import signal, time
+import os, select, signal, time
 # Whoever runs the tests may ignore it, and children inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
 from dphh.files.private_folder import PrivateFolder
@@ -51,11 +52,22 @@ def deaf():  # deep in an engine's own code, which does not come back
         except KeyboardInterrupt:
             pass
 
+def full():  # as deaf, and nobody reads what it says
+    while True:
+        try:
+            print("ready", flush=True)
+            while True:
+                while select.select([], [1], [], 0)[1]:
+                    os.write(1, b"x" * 4096)
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            pass
+
 try:
-    with stopping.stopping():
+    with stopping.stopping(lambda number: f"last words {{number}}\\n"):
         folder = PrivateFolder()
         open(folder.path + "/rows", "w").close()
-        {{"swallows": swallows, "deaf": deaf}}.get(sys.argv[1], listens)()
+        {{"swallows": swallows, "deaf": deaf, "full": full}}.get(sys.argv[1], listens)()
 except BaseException as problem:
     folder.close()
     print(type(problem).__name__, stopping.received_signal(), flush=True)
@@ -160,7 +172,20 @@ def test_a_signal_cleans_up_and_ends_as_the_signal_does(tmp_path, number, how, s
 def test_where_the_main_thread_does_not_come_back_the_rows_go_all_the_same(tmp_path):
     process = started(tmp_path, "deaf")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(250) == 128 + signal.SIGTERM
+    out, _ = process.communicate(timeout=250)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert out.endswith("ready\nlast words 15\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_last_words_that_nobody_reads_keep_no_process(tmp_path):
+    process = started(tmp_path, "full")
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -181,15 +206,15 @@ def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(tmp_path):
     large = tmp_path / "corpus.parquet"  # more than the memory that the run is given
     with duckdb.connect() as con:
         con.execute(
-            "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 750000) AS what "
-            f"FROM range(1500000) AS r(i)) TO '{large}' (FORMAT parquet)"
+            "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 2000000) AS what "
+            f"FROM range(4000000) AS r(i)) TO '{large}' (FORMAT parquet)"
         )
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     asked = [
         *("items", str(large), "--user", "who", "--item", "what", "--epsilon", "1"),
-        *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "30MB", "--threads", "1"),
-        *("--run-id", "mine", "--quiet"),
+        *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "200MB", "--threads", "1"),
+        *("--run-id", "mine", "--quiet", "--json"),
     ]
     process = subprocess.Popen(
         [sys.executable, "-m", "dphh", *asked],
@@ -209,9 +234,11 @@ def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(tmp_path):
     out, err = process.communicate(timeout=250)
     assert process.returncode == -signal.SIGTERM
     assert list(temporary.iterdir()) == []
-    assert out == ""
+    told = json.loads(out)["error"]
+    assert (told["kind"], told["exit_code"]) == ("Stopped", 128 + signal.SIGTERM)
+    assert (told["spent"], told["run_id"]) == (True, "mine")
     said = [line for line in err.splitlines() if line]
     assert said[0] == "dphh: interrupted; `dphh ledger show` says what is spent"
     assert "the price is spent once (epsilon 1, delta 1e-08)" in said[1]
     assert "run id mine goes on" in said[1]
-    assert len(said) == 2
+    assert len(said) == 2 and said[1] == f"dphh: {told['notes'][0]}"

@@ -3,21 +3,17 @@
 import string
 
 import pytest
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from dphh import ldp_trie, plan_from_json, trie
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.trie.levels import SampledUsersLevel, VoteLevel
+from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.path import path_guarantee
-from dphh.mechanisms.trie.triehh import theorem_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.udfs.rules.subset_selection import subset_selection
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
-PAPER = {
-    "epsilon": 4.0, "delta": 2.3e-12, "max_length": 10, "accounting": "paper", "users": 658_769,
-}  # fmt: skip
 BY_HAND = ASK | {"theta": 20, "p": 0.2}
 
 
@@ -44,19 +40,6 @@ def test_so_many_users_are_found_with_nine_in_ten_and_no_fewer():
             assert (binom.sf(first.theta - 1, users, first.p) ** 10 >= 0.9) == enough
 
 
-def test_the_papers_plan_is_the_authors():
-    """facts.md: theta 15 and a batch of 0.02198 n, which is 14,478."""
-    plan = trie(**PAPER)
-    first = plan.levels[0]
-    assert isinstance(first, SampledUsersLevel)
-    assert (first.theta, first.users, first.batch) == (15, 658_769, 14_478)
-    assert theorem_epsilon(first.users, 15, first.batch, 10) <= 4.0
-    assert theorem_delta(15) <= 2.3e-12
-    for users, enough in ((plan.finds.users, True), (plan.finds.users - 1, False)):
-        found = hypergeom.sf(14, first.users, users, first.batch) ** 10
-        assert (found >= 0.9) == enough
-
-
 GBOARD = {
     "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
     "max_length": 15, "keep": 10_000, "sampling": "greedy", "passes": 2,
@@ -81,7 +64,7 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert first.domain == 100 * 101 + 60
     assert second.domain == last.domain == 10_000 * 101 + 60
     assert (last.level, last.pass_number, last.size) == (15, 2, 46)
-    assert gboard["character_set"] == string.printable
+    assert gboard["character_set"] == "".join(sorted(string.printable))
     assert gboard.privacy.epsilon == 10
     assert 0.106 < gboard.privacy.central_epsilon < 0.107
     assert 0.890 < gboard.privacy.user_epsilon < 0.895
@@ -90,6 +73,12 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert any("of any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
     assert second.mechanism == subset_selection(second.domain, 10.0)
     assert 10 - 1e-9 < second.mechanism.epsilon <= 10
+
+
+def test_characters_and_known_words_in_another_order_are_the_same_request():
+    first = ldp_trie(**SMALL, known=["ca", "b"])
+    again = ldp_trie(**SMALL | {"character_set": ["c", "a", "b"]}, known=["b", ["c", "a"], "b"])
+    assert again == first and first["known"] == (("b",), ("c", "a"))
 
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):

@@ -20,8 +20,7 @@ def made(written, ledger, tmp_path):
 def each_verb(corpus):
     budget = {"epsilon": 1.0, "delta": 1e-6}
     yield ngrams(corpus, max_n=3, **budget)
-    yield ngrams(corpus, max_n=3, method="dpne", pruning="single", counts=0.3, min_users=5,
-                 **budget)  # fmt: skip
+    yield ngrams(corpus, max_n=3, method="dpne", counts=0.3, min_users=5, **budget)
     yield ngrams(corpus, max_n=2, counts=0.3, by="what", groups=["x"], **budget)
     yield items(corpus, counts=0.3, **budget)
     yield items(corpus, domain=[["see"], ["never"]], **budget)
@@ -87,3 +86,16 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger):
     added.verify()
     with pytest.raises(UsageError, match="not what the ledger has stored"):
         added.verify(ledger)
+
+
+def test_given_items_are_all_there(written, ledger):
+    plan = counts(written(TEXTS), of=["see", "you", "never"], epsilon=1.0, delta=1e-6)
+    made = plan.run(ledger=ledger, engine="polars")
+    fewer = made.table.slice(1)
+    lacking = Release(fewer, {**made.manifest, DIGEST_FIELD: digest_of(fewer)})
+    with pytest.raises(UsageError, match="lacks an item that it was asked to count"):
+        lacking.verify()
+    with pytest.raises(UsageError, match="other items than it was asked to count"):
+        with_row(made, ["you", "my"]).verify()
+    with pytest.raises(UsageError, match="other items than it was asked to count"):
+        with_row(made, ["you"]).verify()

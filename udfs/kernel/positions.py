@@ -44,22 +44,6 @@ def positions_of_texts(
     return lengths + 1, positions
 
 
-def pairs_with_words_ahead(grams: Any, last_words: Any, ahead: int) -> Integers:
-    """The pair that begins at each position, left * 2^32 + right: the gram's number there, and the
-    number in `last_words` that is `ahead` positions later; -1 if either is -1.
-
-    At level k of DPNE with pruning "single", a gram is its first k - 1 tokens, which are a released
-    gram, and its last token, a released word k - 1 positions ahead.
-    """
-    keys = np.full(len(grams), -1, dtype=np.int64)
-    for start in range(0, len(grams) - ahead, PIECE_SIZE):
-        stop = min(start + PIECE_SIZE, len(grams) - ahead)
-        keys[start:stop] = _pairs_of_numbers(
-            grams[start:stop], last_words[start + ahead : stop + ahead]
-        )
-    return keys
-
-
 def _pairs_of_numbers(left: Any, right: Any) -> Integers:
     pairs: Integers = left.astype(np.int64)
     pairs <<= np.int64(32)
@@ -73,7 +57,7 @@ def pairs_of_neighbours(lengths: Integers, grams: Any) -> tuple[Integers, Intege
     no pair. `lengths` says how many positions each user has. Returns how many positions each user
     keeps, and the key of the pair that begins at each of them.
 
-    At level k of DPNE with pruning "both", these are a gram's first and last k - 1 tokens. One -1
+    At level k, these are a gram's first and last k - 1 tokens. One -1
     stays after each run of kept positions, so that neighbours stay neighbours. What is dropped
     depends on the user's own texts and on releases, so it changes no user's candidates.
     """

@@ -34,17 +34,14 @@ from dphh.reader.conditions import check_patterns
 from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import Corpus
 from dphh.reader.failures import replace_duckdb_errors
-from dphh.reader.files import no_such_file_error, refuse_missing_columns, unreadable_files_error
-from dphh.reader.paths import files_named
+from dphh.reader.files import refuse_missing_columns, unreadable_files_error
+from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
 from dphh.reader.user import USER_TYPE_MESSAGE
 from dphh.reader.views import Loader, OpenedCorpus, tokens_sql
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_VIEW_NAME = "corpus_rows"
-#: Matches names of files that Spark skips. A name with _ and = is that of a partition folder.
-_SKIPPED_BY_SPARK = re.compile(r"\.|_(?!.*=)")
-_METADATA_FILES = ("_metadata", "_common_metadata")
 #: Types, besides text, that a column of groups may have: a value has the same text on every engine.
 GROUP_TYPES = (IntegralType, BooleanType, DateType, NullType)
 #: A function that takes what is to be called when the run ends.
@@ -126,7 +123,7 @@ def _opened_by_spark(
         )
 
     def any_row_without_user() -> bool:
-        nulls = " AND ".join(f"{column} IS NULL" for column in users)
+        nulls = " OR ".join(f"{column} IS NULL" for column in users)
         found = spark.sql(f"SELECT 1 FROM {SOURCE_VIEW_NAME} WHERE {nulls} LIMIT 1")
         return bool(found.collect())
 
@@ -136,13 +133,10 @@ def _opened_by_spark(
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
     """The rows of the corpus's files. On this machine each file is given to Spark by its name, with
     wildcards escaped; paths elsewhere are given as they are."""
-    here = [path for path in corpus.where if "://" not in path]
-    names = [name for path in here for name in files_named(path)]
+    names = corpus.local_files
     _refuse_files_skipped_by_spark(names)
     files = [f"file://{_escaped_glob(name)}" for name in names]
-    remote = [path for path in corpus.where if "://" in path]
-    if here and not files and not remote:
-        raise no_such_file_error(corpus)
+    remote = [path for path in corpus.where if is_remote(path)]
     several = len(files) != 1 or remote
     reader = spark.read.option("mergeSchema", "true" if several else "false")
     try:
@@ -168,10 +162,10 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
 
 
 def _refuse_files_skipped_by_spark(files: Iterable[str]) -> None:
-    """Refuse files that only other engines read: one request would give different releases."""
+    """Refuse files that were named and that only other engines read: one request would give
+    different releases."""
     for file in files:
-        name = Path(file).name
-        if _SKIPPED_BY_SPARK.match(name) and name not in _METADATA_FILES:
+        if SKIPPED_NAME.match(Path(file).name):
             raise CorpusError(
                 f"corpus: {file}: Spark skips files whose name begins with a dot or with _; "
                 "rename the file, or name the other files as the corpus"

@@ -158,7 +158,8 @@ def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
 def checked_items(
     of: ItemsOption, top: int | None = None, min_length: int = 1, option: str = "of"
 ) -> tuple[tuple[str, ...], ...]:
-    """The distinct items, as tokens, in the order of the list that an option gives."""
+    """The distinct items that an option gives, as tokens: the first `top`, sorted, so that the same
+    items make the same request."""
     check_whole("top", 1 if top is None else top)
     check_whole("min_length", min_length)
     if not _is_list(of):
@@ -181,7 +182,7 @@ def checked_items(
             f"{option}: found no items; give a list of items, each a list of its tokens, or a "
             "release"
         )
-    return tuple(items)[:top]
+    return tuple(sorted([*items][:top]))
 
 
 def _is_list(value: object) -> TypeGuard[Sequence[Any]]:

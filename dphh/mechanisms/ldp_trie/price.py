@@ -172,7 +172,7 @@ def price_ldp_trie(
             ("keep", keep),
             ("sampling", sampling),
             ("passes", passes),
-            ("character_set", character_set if isinstance(character_set, str) else alphabet),
+            ("character_set", "".join(alphabet) if max(map(len, alphabet)) == 1 else alphabet),
             ("known", _checked_known(known)),
             ("pad", pad),
             ("central_epsilon", central),
@@ -206,7 +206,9 @@ def price_ldp_trie(
         ),
         finds=_holders_needed(levels, max_length, passes),
         events=(
-            EpsilonDeltaEvent(whole_user, delta, "LDP TrieHH, sums of a whole user's reports"),
+            EpsilonDeltaEvent(
+                whole_user, delta, "LDP TrieHH, sums; all that one user reports is replaced"
+            ),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
     )
@@ -286,6 +288,7 @@ def _shuffled_epsilon_of_2021(local_epsilon: float, reports: int, delta: float) 
 
 
 def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
+    """The characters, sorted, so that the same ones make the same request."""
     alphabet = tuple(character_set)
     if not 1 <= len(alphabet) <= MOST_CHARACTERS or not all(
         isinstance(character, str) and character for character in alphabet
@@ -296,10 +299,12 @@ def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
         )
     if len(set(alphabet)) < len(alphabet):
         raise UsageError("character_set: found a character twice; give each once")
-    return alphabet
+    return tuple(sorted(alphabet))
 
 
 def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+    """The distinct words, as characters, sorted, so that the same words make the same request."""
+
     def is_word(word: Any) -> bool:
         is_list = isinstance(word, list | tuple)
         return isinstance(word, str) or (is_list and all(isinstance(each, str) for each in word))
@@ -309,7 +314,7 @@ def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...
             "known: give the words not to ask for as a list, each a text or a list of its "
             "characters"
         )
-    return tuple(word if isinstance(word, str) else tuple(word) for word in known)
+    return tuple(sorted({tuple(word) for word in known}))
 
 
 def _holders_needed(levels: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:

@@ -25,7 +25,7 @@ from math import ceil
 
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.levels import PrunedLevel, Pruning
+from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
@@ -56,44 +56,42 @@ THEOREM = (
 def price_dpne(
     epsilon: float,
     delta: float,
-    bounds: Sequence[int],
+    max_n: int,
+    max_items: int,
     spurious: float,
-    pruning: Pruning,
-    decay: float,
     shares: Sequence[float] | None,
     counting: CountsOptions,
 ) -> LevelsEventsDeltaParts:
     spare = checked_arithmetic_delta(
-        sum(arithmetic_delta(bound, epsilon) for bound in bounds)
-        + (len(bounds) - 1) * spurious_draws_delta(epsilon)
+        sum([arithmetic_delta(max_items, epsilon)] * max_n)
+        + (max_n - 1) * spurious_draws_delta(epsilon)
         + counting.arithmetic_delta(epsilon),
         epsilon,
         delta,
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
     finding = counting.sigma_of_finding(total)
-    if shares is None:  # sigma_k = decay sigma_(k-1)
-        shares = [decay ** (-2 * k) for k in range(len(bounds))]
+    if shares is None:
+        shares = [1] * max_n
     sigmas = split_sigma(finding, [share / sum(shares) for share in shares])
-    bits = grid_bits(max(sigmas), max(bounds))
+    bits = grid_bits(max(sigmas), max_items)
     grid = [ceil(sigma * 2**bits) for sigma in sigmas]
     noise = rounded_gaussian(grid[0])
-    threshold = new_item_threshold(noise, bits, bounds[0], delta / 2)
+    threshold = new_item_threshold(noise, bits, max_items, delta / 2)
     base = SetUnionLevel(
-        level=1, max_items=bounds[0], grid_bits=bits, sigma_grid=grid[0], threshold_grid=threshold
+        level=1, max_items=max_items, grid_bits=bits, sigma_grid=grid[0], threshold_grid=threshold
     )
     above = [
         PrunedLevel(
             level=k,
-            max_items=bounds[k - 1],
+            max_items=max_items,
             grid_bits=bits,
             sigma_grid=grid[k - 1],
             spurious=spurious,
-            pruning=pruning,
         )
-        for k in range(2, len(bounds) + 1)
+        for k in range(2, max_n + 1)
     ]
-    new = new_item_delta(noise, bits, bounds[0], threshold)
+    new = new_item_delta(noise, bits, max_items, threshold)
     events: tuple[Event, ...] = (
         GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
         DeltaEvent(new, "new words over the threshold, level 1"),

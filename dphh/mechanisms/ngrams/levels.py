@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from dphh.level import Level, LevelOnGrid
 from dphh.wording.lines import number, with_noun
-
-#: When an n-gram is valid: if its first and its last n - 1 tokens were released ("both"), or its
-#: first n - 1 tokens and its last token ("single").
-Pruning = Literal["both", "single"]
 
 
 @dataclass(frozen=True)
 class PrunedLevel(LevelOnGrid):
     """What a plan fixes for a level of DPNE above the first: its noise and bounds.
 
-    Only valid grams get noise, so privacy needs no threshold; it limits the spurious grams. It
+    An n-gram is valid if its first and its last n - 1 tokens were released. Only valid grams get
+    noise, so privacy needs no threshold; it limits the spurious grams. It
     depends on the released sets below, so a run fills in `threshold_grid` and `valid`.
     """
 
@@ -30,7 +27,6 @@ class PrunedLevel(LevelOnGrid):
     sigma_grid: int
     #: eta: the most expected spurious grams here, divided by the grams released at the level below.
     spurious: float
-    pruning: Pruning
     threshold_grid: int | None = None
     #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
@@ -53,8 +49,6 @@ class ForecastLevel(Level):
     """
 
     kind: ClassVar[str] = "forecast"
-    pruning: ClassVar[Pruning] = "both"
-    shown = ("pruning",)
 
     level: int
     #: The sigma, in users, of one release that costs as much as all rounds of all levels together.

@@ -48,7 +48,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
     noisy = as_array(passed.column("noisy"), pa.int64()).take(order)
     yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
-    ladder = first_ladder(vocabulary, price["pruning"])
+    ladder = first_ladder(vocabulary)
     positions = PositionsTable(host)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
@@ -76,7 +76,7 @@ def draw_dpne_level(
     the threshold, including those that no user holds."""
     host = positions.host
     positions.update_positions(ladder)
-    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
+    # positions (user_hashes, lengths, keys): the valid gram at each position
     host.run("grams_level", **bounding_parameters(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}

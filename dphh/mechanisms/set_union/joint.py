@@ -17,8 +17,8 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (
-    SIPS_ROUNDS,
-    SIPS_SHARES,
+    ADAPTIVE_SHARES,
+    ROUNDS,
     RoundsAndCost,
     round_level,
     round_levels,
@@ -97,7 +97,7 @@ def price_choice(
     epsilon: float, delta: float, max_items: int, counting: CountsOptions
 ) -> RoundsAndCost:
     """The first round; the one round or the several that it chooses; and what these cost."""
-    spare = (1 + SIPS_ROUNDS) * arithmetic_delta(max_items, epsilon)
+    spare = (1 + ROUNDS) * arithmetic_delta(max_items, epsilon)
     spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
     for_curve, for_new = delta_shares(epsilon, delta)
 
@@ -135,9 +135,9 @@ def price_choice(
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
     rounds = round_levels(
-        split_sigma(event.rounds_sigma, SIPS_SHARES),
-        [share * event.rounds_delta for share in SIPS_SHARES],
-        [max_items] * SIPS_ROUNDS,
+        split_sigma(event.rounds_sigma, ADAPTIVE_SHARES),
+        [share * event.rounds_delta for share in ADAPTIVE_SHARES],
+        [max_items] * ROUNDS,
         reweighed=True,
         first_number=2,
     )

@@ -12,16 +12,15 @@ take nearly all of delta, where the papers give each one half. Both directions: 
 
 DP-SIPS (Swanberg, Desfontaines & Haney 2023). R rounds; round i spends a share f_i of mu^2 and of
 delta, later rounds more; items that a round released are removed from every user, who then spreads
-the same norm over the rest. Rounds compose as Gaussians (Dong, Roth & Su 2019), with one half of
-delta, and their thresholds' deltas add up to the other half, because a user's share of new items in
-a later round may depend on earlier releases. The later rounds may depend on them too, within their
-planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/composition.md): if
-the first round finds almost nothing, one round replaces the others.
+the same norm over the rest. The Gaussian releases compose to one, with one half of delta, and the
+thresholds' deltas to the other half, because a user's share of new items in a later round may
+depend on earlier releases (a Gaussian filter beside a filter of deltas: docs/composition.md).
 
-"adaptive": DP-SIPS in which, from the second round on, users give more to items near the threshold
+"adaptive": after DP-SIPS. From the second round on, users give more to items near the threshold,
 according to the noised weights of all earlier rounds, released or not
-(`dphh.udfs.rules.reweighing`).
-The thresholds of these rounds hold for any weights (`dphh.privacy.any_weights`). What is not
+(`dphh.udfs.rules.reweighing`). The thresholds of these rounds hold for any weights
+(`dphh.privacy.any_weights`). If the first round finds almost nothing, one round replaces the
+others, within both of their amounts. What is not
 released stays in the engine. The proof: docs/items.md.
 """
 
@@ -39,7 +38,12 @@ from dphh.mechanisms.set_union.levels import (
     ReweighedLevel,
     SetUnionLevel,
 )
-from dphh.mechanisms.set_union.rounds import SIPS_ROUNDS, SIPS_SHARES, price_rounds
+from dphh.mechanisms.set_union.rounds import (
+    ADAPTIVE_SHARES,
+    ROUNDS,
+    SIPS_SHARES,
+    price_rounds,
+)
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.set_union import users_needed
@@ -60,9 +64,10 @@ def price_set_union(
     if method == "gaussian":
         levels, events, shared_out = price_one_round(epsilon, delta, max_items, counting)
     elif method != "auto":
-        bounds = [max_items] * SIPS_ROUNDS
+        reweighed = method == "adaptive"
+        shares, bounds = ADAPTIVE_SHARES if reweighed else SIPS_SHARES, [max_items] * ROUNDS
         levels, events, shared_out = price_rounds(
-            epsilon, delta, SIPS_SHARES, bounds, counting, method == "adaptive"
+            epsilon, delta, shares, bounds, counting, reweighed
         )
     return Price(
         verb="items",
@@ -105,17 +110,16 @@ THEOREMS = {
     ),
     "sips": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
-        "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later "
-        "rounds chosen after the first, within the budget set aside for them (Smith & Thakurta "
-        "2022; docs/composition.md); both directions"
+        "their Gaussian releases composed exactly and their thresholds beside them (proof: "
+        "docs/composition.md, after Smith & Thakurta 2022); both directions"
     ),
     "adaptive": (
-        "DP-SIPS (Swanberg, Desfontaines & Haney 2023) with weights that follow earlier rounds' "
-        "noised weights: each round a Gaussian release, given what was seen before, with a "
-        "threshold that covers any weights of new items (proof: docs/items.md), composed exactly "
-        "as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later rounds chosen "
-        "after the first, within the budget set aside for them (Smith & Thakurta 2022; "
-        "docs/composition.md); both directions"
+        "rounds after DP-SIPS (Swanberg, Desfontaines & Haney 2023), with weights that follow "
+        "earlier rounds' noised weights: each round a Gaussian release, given what was seen "
+        "before, with a threshold that covers any weights of new items (proof: docs/items.md); "
+        "the Gaussian releases composed exactly and the thresholds beside them, the later rounds "
+        "chosen after the first, within both amounts set aside for them (proof: "
+        "docs/composition.md, after Smith & Thakurta 2022); both directions"
     ),
 }
 

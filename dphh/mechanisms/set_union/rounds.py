@@ -1,4 +1,5 @@
-"""The rounds of a set union: their levels, thresholds and events, and the early stop."""
+"""The rounds of a set union: their levels, thresholds and events, and the early stop of
+"adaptive"."""
 
 from __future__ import annotations
 
@@ -17,13 +18,21 @@ from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
 from dphh.udfs.noise.table import rounded_gaussian
 
-#: A round of DP-SIPS has SIPS_DECAY times the share of mu^2 and of delta that the round after it
-#: has. The paper uses 0.3; tests/benchmarks/measurements.md has the figures for 0.15.
-SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
-_SIPS_PARTS = [SIPS_DECAY ** (SIPS_ROUNDS - 1 - i) for i in range(SIPS_ROUNDS)]
-SIPS_SHARES = tuple(part / sum(_SIPS_PARTS) for part in _SIPS_PARTS)
+ROUNDS = 3
+
+
+def _shares(decay: float) -> tuple[float, ...]:
+    """The rounds' shares of mu^2 and of delta: each has `decay` times that of the round after."""
+    parts = [decay ** (ROUNDS - 1 - i) for i in range(ROUNDS)]
+    return tuple(part / sum(parts) for part in parts)
+
+
+#: Those of DP-SIPS as published; and of "adaptive", which finds more with less in its early rounds
+#: (tests/benchmarks/measurements.md).
+SIPS_SHARES = _shares(0.3)
+ADAPTIVE_SHARES = _shares(0.15)
 #: If the first round finds fewer items than this, no items are common, so removing found items from
-#: users gains nothing. One round then spends the rest of the budget instead of several.
+#: users gains nothing. In "adaptive" one round then spends the rest of the budget.
 MIN_FINDS_OF_ROUND_1 = 5
 
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
@@ -33,13 +42,13 @@ NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
-def sips_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:
-    """The rounds of DP-SIPS, which methods "sips" and "adaptive" run: these levels, or, if the
-    first one finds very few items, one round in place of all later ones."""
+def adaptive_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:
+    """The rounds of "adaptive": these levels, or, if the first one finds very few items, one round
+    in place of all later ones."""
 
     def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
         rounds = levels
-        if ran and levels[1:] and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1:
+        if ran and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1:
             rounds = [levels[0], merged_round(levels[1:])]
         return rounds[len(ran)] if len(ran) < len(rounds) else None
 

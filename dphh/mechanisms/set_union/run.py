@@ -19,7 +19,7 @@ from dphh.mechanisms.set_union.levels import (
     ReweighedLevel,
     SetUnionLevel,
 )
-from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, sips_rounds
+from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, adaptive_rounds
 from dphh.price import Price
 from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
@@ -61,7 +61,7 @@ def _run_with_choice(
 
 
 def _run_adaptive(levels: list[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
-    next_round = sips_rounds(levels)
+    next_round = adaptive_rounds(levels)
     drawn = once("items", partial(draw_rounds, host, next_round, "items"))
     return rounds_of_table(drawn, next_round)
 
@@ -71,12 +71,10 @@ def _run_separately(
 ) -> Iterator[DrawnRound]:
     """Run each round as a draw of its own, which is stored before the next begins, without the
     words that earlier rounds released."""
-    next_round, released = sips_rounds(levels), pa.array([], pa.string())
-    ran: list[DrawnRound] = []
-    while (level := next_round(ran)) is not None:
+    released = pa.array([], pa.string())
+    for level in levels:
         purpose = f"items/round {level.round}"
         passed = once(purpose, partial(draw_words, host, level, purpose, released))
-        ran.append((level, passed))
         yield level, passed
         released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
 

@@ -29,22 +29,3 @@ class VoteLevel(Level):
 
     def in_words(self) -> tuple[str, ...]:
         return (f"each user votes with probability {self.p:.4g}; {self.theta} votes are enough",)
-
-
-@dataclass(frozen=True)
-class SampledUsersLevel(Level):
-    """What a plan fixes for one level of TrieHH as in the papers: `batch` of all `users` vote,
-    drawn without replacement. The papers call them a batch; it is none of an engine's batches."""
-
-    kind: ClassVar[str] = "batch"
-
-    level: int
-    users: int
-    batch: int
-    theta: int
-
-    def in_words(self) -> tuple[str, ...]:
-        return (
-            f"{self.batch:,} of {self.users:,} users are drawn and vote; "
-            f"{self.theta} votes are enough",
-        )

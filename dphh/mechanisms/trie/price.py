@@ -6,18 +6,14 @@ tokens are in the trie votes for its first i tokens (its end is a token of its o
 with theta votes or more are added to the trie. There is no noise: the sampling is the randomness,
 and vote counts are never released.
 
-accounting="path" (the default). Every user tosses a new coin of probability p at every level. Unit:
-a user. Adjacency: add or remove one user. Theorem: the path accountant (docs/trie.md),
-both directions; theta and p are chosen to find the rarest sequences that (epsilon, delta) allows.
-
-accounting="paper". At every level, m of the n users are sampled without replacement; users among
-the n that are not in the corpus have no sequence. The theorem of the published supplement (or the
-preprint's): one direction only, for one user's data replaced by nothing at a fixed, public n.
+The sample: every user tosses a new coin of probability p at every level, where the paper draws a
+fixed number of users (its theorem holds in one direction: docs/trie.md). Unit: a user. Adjacency:
+add or remove one user. Theorem: the path accountant (docs/trie.md), both directions; theta and p
+are chosen to find the rarest sequences that (epsilon, delta) allows.
 
 counts=c. The trie is grown for (1 - c) (epsilon, delta). The grown trie is public then, and the
 counts of its leaves follow as a Gaussian release with the least noise for which both together are
-(epsilon, delta)-DP (`of_found.py`), in the directions of the accounting, since a Gaussian holds in
-both. A user's row counts for at most one leaf.
+(epsilon, delta)-DP (`of_found.py`). A user's row counts for at most one leaf.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ldexp
-from typing import Literal, get_args
+from typing import get_args
 
 from dphh.errors import UsageError
 from dphh.level import Level
@@ -40,7 +36,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
     checked_arithmetic_delta,
 )
-from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.path import (
     RATE_BITS,
     choose_theta_and_p,
@@ -48,12 +44,10 @@ from dphh.mechanisms.trie.path import (
     rate_rounded_down,
     users_needed,
 )
-from dphh.mechanisms.trie.triehh import PROVED_DIRECTION, THEOREM, choose_batch, holders_needed
-from dphh.price import Finds, Price, Privacy, UsersDisclosure
-from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event, OneDirectionEvent
+from dphh.price import Finds, Price, Privacy
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event
 from dphh.wording.options import check_choice, check_whole
 
-Accounting = Literal["path", "paper"]
 HELP = {
     "max_length": "Most tokens of a sequence, its end as one of them.",
     "unit": "For whole items: characters in a token.",
@@ -61,10 +55,8 @@ HELP = {
     **CountsOptions.HELP,
     "max_items": "With --counts: items a user fully counts in. [10]",
     **BUDGET_HELP,
-    "accounting": "path, or paper: the published theorem.",
     "theta": "Votes that a prefix needs; goes with --p.",
     "p": "Chance of a vote at a level; goes with --theta.",
-    "users": "With --accounting paper: a public bound on users.",
 }
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
@@ -79,10 +71,8 @@ def price_trie(
     max_length: int,
     unit: int = 1,
     choice: SequenceChoice = "drawn",
-    accounting: Accounting = "path",
     theta: int | None = None,
     p: float | None = None,
-    users: int | None = None,
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
@@ -93,8 +83,8 @@ def price_trie(
     This is TrieHH. A corpus of whole items is read as sequences of `unit` characters; words,
     characters and lists are sequences already. Of a user with several rows one sequence is used for
     the run, "drawn" in proportion to its frequency among the user's rows, or the "most-frequent".
-    The "path" accountant is tight in both directions and chooses `theta` and `p`, unless both are
-    given; "paper" is the published theorem and needs `users`, a public number.
+    The path accountant is tight in both directions and chooses `theta` and `p`, unless both are
+    given.
 
     With `counts`, such as 0.3, that share of the budget counts how many users hold each found
     sequence, and each beginning at which the trie stops, with intervals.
@@ -104,7 +94,6 @@ def price_trie(
     advice = ", the end of a sequence included: 10 for words of 9 letters"
     check_whole("max_length", max_length, most=1000, advice=advice)
     check_choice("choice", choice, get_args(SequenceChoice))
-    check_choice("accounting", accounting, get_args(Accounting))
     counting = CountsOptions.from_options(counts, by, groups)
     if max_items is None:
         counted = 10  # few users hold more of the sequences that were found
@@ -117,13 +106,8 @@ def price_trie(
         )
     spare = checked_arithmetic_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
-    levels, privacy, found = (
-        _price_by_path(*growing, max_length, theta, p, users)
-        if accounting == "path"
-        else _price_by_paper(*growing, max_length, theta, p, users)
-    )
-    kind = EpsilonDeltaEvent if accounting == "path" else OneDirectionEvent
-    events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
+    levels, privacy, found = _price_by_path(*growing, max_length, theta, p)
+    events: tuple[Event, ...] = (EpsilonDeltaEvent(*growing, "TrieHH, path accountant"),)
     if counting.share:
         table = DeltaEvent(spare, NOISE_TABLE_NOTE)
         events = (*events, counts_event_within([*events, table], epsilon, delta), table)
@@ -147,10 +131,8 @@ def price_trie(
             ("max_length", max_length),
             ("unit", unit),
             ("choice", choice),
-            ("accounting", accounting),
             ("theta", theta),
             ("p", p),
-            ("users", users),
             *counting.parameters,
             ("max_items", max_items),
         ),
@@ -162,28 +144,13 @@ def price_trie(
     )
 
 
-def users_disclosure(price: Price) -> UsersDisclosure | None:
-    """With the paper's accounting a run refuses more than n users, which discloses something
-    of their number."""
-    if price["accounting"] != "paper":
-        return None
-    instead = "give accounting := 'path' and no users: it needs no number of users"
-    return "accounting: 'paper' depends on the number of users", instead
-
-
-LevelsPrivacyFinds = tuple[tuple[Level, ...], Privacy, Finds]
-
-
 def _price_by_path(
     epsilon: float,
     delta: float,
     max_length: int,
     theta: int | None,
     p: float | None,
-    users: int | None,
-) -> LevelsPrivacyFinds:
-    if users is not None:
-        raise UsageError("users: applies only to accounting='paper'; leave it out")
+) -> tuple[tuple[Level, ...], Privacy, Finds]:
     if (theta is None) != (p is None):
         raise UsageError("theta, p: found only one of them; give both, or neither")
     if theta is None or p is None:
@@ -210,53 +177,6 @@ def _price_by_path(
             users_needed(p, theta, max_length),
             note=f"for a sequence of {max_length} tokens, its end as one of them, that shares no "
             "prefix with others",
-        ),
-    )
-
-
-def _price_by_paper(
-    epsilon: float,
-    delta: float,
-    max_length: int,
-    theta: int | None,
-    p: float | None,
-    users: int | None,
-) -> LevelsPrivacyFinds:
-    if theta is not None or p is not None:
-        raise UsageError(
-            "theta, p: apply only to accounting='path'; the paper's theorem sets its own; leave "
-            "them out"
-        )
-    if users is None:
-        raise UsageError(
-            "users: missing; accounting='paper' draws a batch out of n users. Give n: a public "
-            "upper bound of the number of users, not taken from the private data"
-        )
-    sampled = choose_batch(users, epsilon, max_length, delta)
-    return (
-        tuple(
-            SampledUsersLevel(level, users, sampled.batch, sampled.theta)
-            for level in range(1, max_length + 1)
-        ),
-        Privacy(
-            epsilon,
-            delta,
-            UNIT,
-            "one user's data replaced by nothing, the number of users staying the same; "
-            "one direction",
-            THEOREM,
-            caveats=(
-                f"({sampled.epsilon:.4g}, {sampled.delta:.3g}) is proved for {PROVED_DIRECTION}. "
-                "The path accountant covers both directions.",
-                *_ITEMS_ADVICE,
-            ),
-            both_directions=False,
-        ),
-        Finds(
-            float(FINDING_PROBABILITY),
-            holders_needed(sampled),
-            note=f"of {users:,} users, for a sequence of {max_length} tokens, its end as one of "
-            "them, that shares no prefix with others",
         ),
     )
 

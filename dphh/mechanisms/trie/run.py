@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
-from dphh.errors import CorpusError
 from dphh.mechanisms.released_rows import LevelDone, as_array
-from dphh.mechanisms.trie.levels import SampledUsersLevel, SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.price import Price
 from dphh.udfs.noise.randomness import ONE_SEQUENCE
 
@@ -24,10 +23,7 @@ TokenPath = tuple[str, ...]
 
 def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
-    if isinstance(levels[0], SampledUsersLevel):
-        keep_one_sequence_a_user(host, price["choice"], levels[0].users)
-    else:
-        place_walkers(host, price["choice"])
+    place_walkers(host, price["choice"])
     # The deepest released nodes, first the root; a node's number is its place here. All are public.
     nodes: list[TokenPath] = [()]
     for level in levels:
@@ -35,10 +31,7 @@ def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
             yield LevelDone(level, TRIE_SCHEMA.empty_table())
             continue
         purpose = f"trie/level {level.level}"
-        if isinstance(level, SampledUsersLevel):
-            grown = once(purpose, partial(grow_by_sampled_users, host, level, nodes, purpose))
-        else:
-            grown = once(purpose, partial(grow_by_coins, host, level, purpose))
+        grown = once(purpose, partial(grow_by_coins, host, level, purpose))
         # grown (node, token, ended)
         ended = as_array(grown.column("ended"), pa.bool_())
         yield LevelDone(
@@ -49,7 +42,7 @@ def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
         numbers = np.arange(len(next_nodes), dtype=np.int64)
         next_nodes = next_nodes.append_column("next_node", pa.array(numbers))
         nodes = grown_paths(next_nodes, nodes)
-        if isinstance(level, VoteLevel) and level is not levels[-1]:
+        if level is not levels[-1]:
             walk_on(host, level, next_nodes)
 
 
@@ -68,20 +61,6 @@ def place_walkers(host: Host, choice: SequenceChoice) -> None:
     host.run("walkers")
     # walkers (node, tokens, users): each different sequence, and the number of its users
     host.drop("contents_of_users", "chosen")
-
-
-def keep_one_sequence_a_user(host: Host, choice: SequenceChoice, declared_users: int) -> None:
-    """Keep one sequence a user. More users than declared are refused: the theorem needs their
-    number."""
-    _choose_sequences(host, choice)
-    host.run("one_sequence_each")
-    # one_sequence_each (user_id, tokens)
-    host.drop("contents_of_users", "chosen")
-    if host.take("more_users", users=declared_users).num_rows:
-        raise CorpusError(
-            f"users: found {declared_users:,}, and the corpus holds more; give a public upper "
-            "bound of the number of users"
-        )
 
 
 def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
@@ -107,30 +86,6 @@ def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
         purpose=purpose,
     )
     # votes (node, token, ended, votes)
-    return _prefixes_with_theta_votes(host, level)
-
-
-def grow_by_sampled_users(
-    host: Host, level: SampledUsersLevel, nodes: Sequence[TokenPath], purpose: str
-) -> Any:
-    """A fixed number of users vote, drawn from all. Returns what `grow_by_coins` returns."""
-    numbers = np.arange(len(nodes), dtype=np.int64)
-    paths = pa.array(nodes, pa.list_(pa.string()))
-    host.put("trie", pa.table({"node": numbers, "tokens": paths}))
-    # trie (node, tokens)
-    host.run(
-        "trie_batch_votes",
-        level=level.level,
-        users=level.users,
-        drawn_users=level.batch,
-        purpose=purpose,
-    )
-    # draws (user_id, draw); votes (node, token, ended, votes)
-    host.drop("trie", "draws")
-    return _prefixes_with_theta_votes(host, level)
-
-
-def _prefixes_with_theta_votes(host: Host, level: VoteLevel | SampledUsersLevel) -> Any:
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")
     return grown

@@ -19,31 +19,26 @@ POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 
 
 @step
-def positions_of_words(host: PolarsHost, *, released: Any, single_side: bool) -> Tables:
+def positions_of_words(host: PolarsHost, *, released: Any) -> Tables:
     """The positions of valid grams of two words: at each position the key of the pair that begins
     there, or -1. A pair is valid if both words were released; they are adjacent in one text.
-    Positions that can be in no pair are dropped. With pruning on a single side all positions stay,
-    together with the released words, in which longer grams end."""
+    Positions that can be in no pair are dropped."""
     grams = host.call("numbers_of_words", "ids", released)
-    positions = host.table("users").select("user_hashes", "lengths", grams=grams)
-    ends = pl.col("grams") if single_side else pl.lit(None, pl.List(pl.Int32))
-    return _next_positions(host, positions.with_columns(ends=ends), 1)
+    return _next_positions(host, "users", grams)
 
 
 @step
-def positions_of_grams(host: PolarsHost, *, released: Any, positions_ahead: int) -> Tables:
-    """The positions of the next level's valid grams. A gram is valid if its pieces were released:
-    its first k - 1 tokens, and either its last k - 1 (pruning on both sides: a released gram one
-    position ahead) or its last one (on a single side: a released word k - 1 positions ahead)."""
+def positions_of_grams(host: PolarsHost, *, released: Any) -> Tables:
+    """The positions of the next level's valid grams. A gram is valid if its first and its last
+    k - 1 tokens were released: a released gram, and another one position ahead."""
     grams = host.call("numbers_of_grams", "keys", released)
-    positions = host.table("positions").select("user_hashes", "lengths", "ends", grams=grams)
-    return _next_positions(host, positions, positions_ahead)
+    return _next_positions(host, "positions", grams)
 
 
-def _next_positions(host: PolarsHost, positions: pl.LazyFrame, positions_ahead: int) -> Tables:
-    pairs = host.call("pairs", "lengths", "grams", "ends", positions_ahead)
-    of_pairs = positions.select("user_hashes", "ends", pairs=pairs).unnest("pairs")
-    return {"next_positions": of_pairs}
+def _next_positions(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
+    positions = host.table(table).select("user_hashes", "lengths", grams=grams)
+    pairs = host.call("pairs", "lengths", "grams")
+    return {"next_positions": positions.select("user_hashes", pairs=pairs).unnest("pairs")}
 
 
 @step

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from dphh.engines.polars.steps import SEPARATOR, Tables, step
@@ -75,24 +74,13 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 
 @step
-def one_sequence_each(host: PolarsHost) -> Tables:
-    chosen = host.table("chosen")
-    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
-    return {"one_sequence_each": pl.concat([of_one_row, chosen])}
-
-
-@step
 def walkers(host: PolarsHost) -> Tables:
     """All walkers start at the root, node 0. Users with the same sequence share one walker."""
-    sequences = one_sequence_each(host)["one_sequence_each"].lazy()
+    chosen = host.table("chosen")
+    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
+    sequences = pl.concat([of_one_row, chosen])
     together = sequences.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
-
-
-@step
-def more_users(host: PolarsHost, *, users: int) -> pl.LazyFrame:
-    holders = host.table("one_sequence_each").select(more=pl.len() > users)
-    return holders.filter("more")
 
 
 @step
@@ -121,29 +109,6 @@ def _next_token_and_end(level: int) -> list[pl.Expr]:
         tokens.list.get(level - 1, null_on_oob=True).alias("token"),
         (tokens.list.len() < level).alias("ended"),
     ]
-
-
-@step
-def trie_batch_votes(
-    host: PolarsHost, *, level: int, users: int, drawn_users: int, purpose: str
-) -> Tables:
-    """Algorithms 1 and 2 of the papers: the drawn users vote for the next prefix of their sequence
-    if the prefix before it is in the trie. Each of the `users`, with a sequence or not, gets a
-    random word; the `drawn_users` with the lowest ones are the drawn users."""
-    sequences = host.tables["one_sequence_each"]
-    without_sequence = users - sequences.height
-    names = host.names_for_draws(sequences["user_id"], purpose, made_up=without_sequence)
-    draws = host.randomness.random_words(users, purpose, names)
-    drawn = np.argsort(draws, kind="stable")[:drawn_users]
-    voters = sequences[drawn[drawn < sequences.height]].lazy()
-
-    next_prefixes = voters.filter(pl.col("tokens").list.len() >= level - 1).select(
-        *_next_token_and_end(level), before=pl.col("tokens").list.head(level - 1)
-    )
-    below = host.table("trie").rename({"tokens": "before"})
-    in_trie = next_prefixes.join(below, on="before")
-    votes = in_trie.group_by("node", "token", "ended").agg(votes=pl.len().cast(pl.Int64))
-    return {"votes": votes}
 
 
 @step

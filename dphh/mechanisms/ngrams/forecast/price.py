@@ -1,6 +1,6 @@
 """The price of the forecast ladder of `ngrams`. Twice DPNE's n-grams at DPNE's price.
 
-Level 1: three rounds of DP-SIPS, the later ones with weights that depend on the earlier ones'
+Level 1: three rounds after DP-SIPS, the later ones with weights that depend on the earlier ones'
 noised weights; or, if the first finds next to nothing, one round instead of the later ones.
 Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
 its noised weights are public and say how round 2's norm is best spent, and where its thresholds
@@ -145,8 +145,8 @@ def price_forecast(
 def words_levels(
     total_sigma: float, threshold_deltas: Sequence[float], max_n: int, max_items: int
 ) -> tuple[SetUnionLevel, ...]:
-    """The rounds of level 1 without a prior: DP-SIPS, with later weights that depend on earlier
-    noised weights, within an even share of the budget. `total_sigma`: that of all rounds together.
+    """The rounds of level 1 without a prior, after DP-SIPS: later weights depend on earlier noised
+    weights. They have an even share of the budget. `total_sigma`: that of all rounds together.
     `threshold_deltas`: the most that the threshold of each round may cost.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise

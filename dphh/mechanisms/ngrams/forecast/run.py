@@ -56,7 +56,7 @@ def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     level_1 = _words_without_prior if price.prior is None else words_with_prior
     words, masses, even_shares = yield from level_1(price, host, once, max_n)
 
-    ladder, masses_before = first_ladder(words, "both"), np.array([masses.sum()])
+    ladder, masses_before = first_ladder(words), np.array([masses.sum()])
     budget, positions = BudgetLeft(1 - even_shares / max_n, 2, max_n), PositionsTable(host)
     for planned in (x for x in price.levels if isinstance(x, ForecastLevel)):
         lift = None if price.prior is None else lift_counts(price.prior, ladder)

@@ -9,8 +9,8 @@ from math import log2
 #: would be best for words alone. But the Gaussian rounds' delta lowers the noise of all lengths,
 #: and only level 1 has thresholds.
 THRESHOLDS_DELTA_SHARE = 0.25
-#: Without a prior, level 1 has three rounds, by DP-SIPS. For each round: its part of an even share
-#: of mu^2, and its share of the thresholds' delta. Each has half the noise of the one before it.
+#: Without a prior, level 1 has three rounds. For each: its part of an even share of mu^2, and its
+#: share of the thresholds' delta. Each has half the noise of the one before it.
 WORD_ROUND_PARTS = (1 / 21, 4 / 21, 16 / 21)
 WORD_ROUND_DELTA_SHARES = (0.02, 0.03, 0.95)
 #: If round 1 of these finds very few words, one round replaces rounds 2 and 3. It gets this part of

@@ -54,7 +54,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class ValidClasses:
-    """V_k (pruning "both") by class, counted and indexed without listing it.
+    """V_k by class, counted and indexed without listing it.
 
     A bundle is all pairs of one overlap whose left grams have one step a, and whose right grams one
     step b, so that all its pairs have one class. With a prior, the left grams of a bundle also have

@@ -22,14 +22,10 @@ class PositionsTable:
         for rung in ladder.rungs[self._rungs_done :]:
             if rung.level == 1:
                 released = Lookup(indices_by_word(ladder.vocabulary))
-                single = ladder.pruning == "single"
-                self.host.run("positions_of_words", released=released, single_side=single)
+                self.host.run("positions_of_words", released=released)
                 self.host.drop("users")
             else:
-                # How many tokens after the left gram's first token the right gram of a pair begins.
-                ahead = 1 if ladder.pruning == "both" else rung.level
-                released = Lookup(KeyIndex(rung.keys))
-                self.host.run("positions_of_grams", released=released, positions_ahead=ahead)
-            # next_positions (user_hashes, lengths, keys, ends)
+                self.host.run("positions_of_grams", released=Lookup(KeyIndex(rung.keys)))
+            # next_positions (user_hashes, lengths, keys)
             self.host.rename_replacing("next_positions", "positions")
             self._rungs_done = rung.level

@@ -1,10 +1,9 @@
 """The ladder of released n-grams: each of two or more tokens is stored by its two released parts.
 
 Everything here depends on released sets only. A gram of level k >= 2 is (u, v): its first k - 1
-tokens and its last k - 1 tokens, each by its number among the released grams of level k - 1
-(pruning "both"); or its first k - 1 tokens and its last token (pruning "single"). A pair is stored
-as one integer key, u * 2^32 + v. A gram's number is the rank of its key in its level, so it depends
-on the released set only.
+tokens and its last k - 1 tokens, each by its number among the released grams of level k - 1. A pair
+is stored as one integer key, u * 2^32 + v. A gram's number is the rank of its key in its level, so
+it depends on the released set only.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.mechanisms.ngrams.levels import Pruning
 from dphh.udfs.arrays import Integers
 
 #: The bits of each of the two gram numbers in a pair's key.
@@ -46,7 +44,6 @@ class Ladder:
 
     vocabulary: Any
     rungs: tuple[Rung, ...]
-    pruning: Pruning
 
     @property
     def top(self) -> Rung:
@@ -54,15 +51,11 @@ class Ladder:
 
     def valid_grams(self) -> ValidGrams:
         """V_k, the valid grams of the level above the top rung."""
-        words, below = self.rungs[0], self.top
-        everything_meets = self.pruning == "single" or below.level == 1
-        nothing = np.zeros(len(below), dtype=np.int64)
-        ends_in = nothing if everything_meets else below.keys & RIGHT_MASK
-        begins_with = (
-            np.zeros(len(words), dtype=np.int64)
-            if everything_meets
-            else below.keys >> GRAM_NUMBER_BITS
-        )
+        below = self.top
+        if below.level == 1:  # two words overlap in nothing: each meets each
+            ends_in = begins_with = np.zeros(len(below), dtype=np.int64)
+        else:
+            ends_in, begins_with = below.keys & RIGHT_MASK, below.keys >> GRAM_NUMBER_BITS
         overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
         ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
         begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
@@ -78,24 +71,23 @@ class Ladder:
     def with_next(self, keys: Integers) -> Ladder:
         """The ladder with one more rung, of the released pairs `keys`, which must ascend."""
         left, right = keys >> GRAM_NUMBER_BITS, keys & RIGHT_MASK
-        of_right = self.top if self.pruning == "both" else self.rungs[0]
-        words = np.hstack([self.top.words[left], of_right.words[right, -1:]])
+        words = np.hstack([self.top.words[left], self.top.words[right, -1:]])
         return replace(self, rungs=(*self.rungs, Rung(self.top.level + 1, keys, words)))
 
 
-def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
+def first_ladder(vocabulary: Any) -> Ladder:
     """The ladder of these released words, which are sorted."""
     numbers = np.arange(len(vocabulary), dtype=np.int64)
-    return Ladder(vocabulary, (Rung(1, numbers, numbers.reshape(-1, 1)),), pruning)
+    return Ladder(vocabulary, (Rung(1, numbers, numbers.reshape(-1, 1)),))
 
 
 @dataclass(frozen=True, eq=False)
 class ValidGrams:
     """V_k, the valid grams of a level, counted and indexed without listing them.
 
-    "both": V_k is what S_{k-1} x S_1 and S_1 x S_{k-1} share: the pairs (u, v) where u without its
-    first token equals v without its last. They share an overlap c, so |V_k| is the sum over
-    overlaps of (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
+    V_k is what S_{k-1} x S_1 and S_1 x S_{k-1} share: the pairs (u, v) where u without its first
+    token equals v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
+    (grams that end in c) x (grams that begin with c).
     """
 
     #: Grams sorted by the overlap that they end in, and by the overlap that they begin with.

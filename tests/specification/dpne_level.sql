@@ -1,6 +1,6 @@
 -- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): the k-grams that many users share, among
 -- those whose parts were released.
--- In: texts (user_id, tokens); released, with all levels below. $pruning is 'both' or 'single'.
+-- In: texts (user_id, tokens); released, with all levels below.
 -- Out: new rows of released (level, tokens, noisy). S_k is the rows of level k; V_1 <- S_1 is the
 -- rows of level 1 (set_union.sql); the output of Algorithm 1 is all rows of released.
 INSERT INTO released
@@ -24,11 +24,10 @@ beginnings AS (
     WHERE level = $level - 1
 ),
 
--- Its last k - 1 tokens are a released gram too; with single pruning, its last token is released.
+-- Its last k - 1 tokens are a released gram too.
 endings AS (
     SELECT tokens, number
-    FROM numbered
-    WHERE level = CASE $pruning WHEN 'both' THEN $level - 1 ELSE 1 END
+    FROM beginnings
 ),
 
 -- W_i <- G_k(w_i), the k-grams in a user's text.
@@ -43,8 +42,7 @@ held AS (
     SELECT DISTINCT grams.user_id, grams.gram, (beginnings.number << 32) + endings.number AS key
     FROM grams
     INNER JOIN beginnings ON grams.gram[:-2] = beginnings.tokens
-    INNER JOIN endings
-        ON CASE $pruning WHEN 'both' THEN grams.gram[2:] ELSE grams.gram[-1:] END = endings.tokens
+    INNER JOIN endings ON grams.gram[2:] = endings.tokens
 ),
 
 placed AS (
@@ -91,8 +89,7 @@ absent AS (
         list_append(beginnings.tokens, endings.tokens[-1]) AS gram,
         (beginnings.number << 32) + endings.number AS key
     FROM beginnings
-    INNER JOIN endings
-        ON $pruning = 'single' OR beginnings.tokens[2:] = endings.tokens[:-2]
+    INNER JOIN endings ON beginnings.tokens[2:] = endings.tokens[:-2]
     WHERE $noise
     EXCEPT
     SELECT gram, key

@@ -1,24 +1,36 @@
-"""TrieHH's theorem: its prices and conditions, and a look at whether it is true."""
+"""TrieHH's theorem and its batches, which dphh has as a baseline: prices, conditions, the authors'
+settings, what is found, and whether the theorem is true, in its direction and in the other.
+"""
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from triehh_knob import knob_plan
-from triehh_votes import hypergeometric_tail
-
-from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import (
+from baselines.triehh import (
+    END,
+    BatchParameters,
     checked_batch,
     choose_batch,
-    holders_needed,
+    grown,
     largest_batch_by_theorem,
     least_theta_within,
     theorem_delta,
     theorem_epsilon,
 )
+from scipy.stats import hypergeom
+from triehh_knob import knob_plan
+from triehh_printed import reverse_delta_at_least
+from triehh_votes import FixedSize, hypergeometric_tail
+from triehh_votes import holders_needed as holders_needed_by
+
+from dphh.errors import UsageError
+
+
+def holders_needed(plan: BatchParameters) -> int:
+    return holders_needed_by(FixedSize(plan.users, plan.batch), plan.theta, plan.levels)
 
 
 def test_deltas_round_up_and_thetas_are_the_least():
@@ -109,3 +121,60 @@ def test_what_the_papers_rule_finds_and_with_its_knob(epsilon, delta, theta, hol
     assert (plan.theta, holders_needed(plan)) == (theta, holders)
     knob = knob_plan(10**7, epsilon, delta, 10)
     assert knob.epsilon <= epsilon and knob.delta <= delta and knob.holders == freely
+
+
+def test_the_authors_settings_follow():
+    """Theta 15 and a batch of 0.02198 n, which is 14,478."""
+    plan = choose_batch(658_769, 4.0, 10, 2.3e-12)
+    assert (plan.theta, plan.batch) == (15, 14_478)
+    assert plan.epsilon <= 4.0 and plan.delta <= 2.3e-12
+    needed = holders_needed(plan)
+    for holders, enough in ((needed, True), (needed - 1, False)):
+        assert (hypergeom.sf(14, 658_769, holders, 14_478) ** 10 >= 0.9) == enough
+
+
+# Algorithm 1, run
+
+
+def test_of_a_batch_of_all_what_theta_users_hold_grows_to_its_end():
+    words = ["ab", "ab", "ab", "ac", "b", "b", "", "abc"]
+    plan = BatchParameters(users=8, theta=3, batch=8, levels=3, epsilon=1.0, delta=1.0)
+    found = grown(words, plan, np.random.default_rng(1))
+    assert found == {("a",), ("a", "b"), ("a", "b", END)}
+    two = grown(words, replace(plan, theta=2, levels=2), np.random.default_rng(1))
+    assert two == {("a",), ("a", "b"), ("b",), ("b", END)}
+
+
+def test_a_word_is_found_as_often_as_proposition_1_says():
+    plan = BatchParameters(users=200, theta=5, batch=40, levels=3, epsilon=1.0, delta=1.0)
+    words = [["x", "y"]] * 30 + [[]] * 170
+    random, runs = np.random.default_rng(2), 2_000
+    often = np.mean([("x", "y", END) in grown(words, plan, random) for _ in range(runs)])
+    rate = hypergeom.sf(4, 200, 30, 40) ** 3
+    assert 0.2 < rate < 0.8
+    assert abs(often - rate) < 4 * math.sqrt(rate * (1 - rate) / runs)
+
+
+# The other direction
+
+
+def test_the_other_direction_of_the_theorem_is_false_at_a_corner():
+    """Of users of nothing, one is given the word of all others: then it never fails."""
+    plan = checked_batch(10**4, 99, 100, 1)
+    missed = reverse_delta_at_least(plan.users, plan.theta, plan.batch, plan.epsilon)
+    assert missed == pytest.approx(9.9e-5, rel=1e-3)
+    assert plan.delta < 1e-155
+    plan = choose_batch(36, 2.0, 1, 0.02)
+    missed = reverse_delta_at_least(plan.users, plan.theta, plan.batch, plan.epsilon)
+    assert missed > 0.0235 > plan.delta
+    random, failed = np.random.default_rng(3), []
+    for idle in (2, 1):
+        words = [["x"]] * (36 - idle) + [[]] * idle
+        failed.append(np.mean([not grown(words, plan, random) for _ in range(4_000)]))
+    assert failed[1] == 0
+    assert abs(failed[0] - missed) < 4 * math.sqrt(missed / 4_000)
+
+
+def test_at_usual_settings_the_same_example_shows_nothing():
+    plan = choose_batch(658_769, 4.0, 10, 2.3e-12)
+    assert reverse_delta_at_least(plan.users, plan.theta, plan.batch, plan.epsilon) == 0

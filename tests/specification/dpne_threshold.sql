@@ -10,11 +10,10 @@ below AS (
     WHERE level = $level - 1
 ),
 
--- |V_k|: a valid gram is two overlapping grams of the level below; with single pruning, one of them
--- and any released word.
+-- |V_k|: a valid gram is two overlapping grams of the level below.
 ends AS (
     SELECT
-        CASE $pruning WHEN 'both' THEN tokens[2:] ELSE [] END AS overlap,
+        tokens[2:] AS overlap,
         count(*) AS grams
     FROM below
     GROUP BY ALL
@@ -22,10 +21,9 @@ ends AS (
 
 begins AS (
     SELECT
-        CASE $pruning WHEN 'both' THEN tokens[:-2] ELSE [] END AS overlap,
+        tokens[:-2] AS overlap,
         count(*) AS grams
-    FROM released
-    WHERE level = CASE $pruning WHEN 'both' THEN $level - 1 ELSE 1 END
+    FROM below
     GROUP BY ALL
 ),
 

@@ -1,4 +1,5 @@
-"""The papers' theorem for TrieHH with m of n users sampled without replacement at each level.
+"""TrieHH as the papers have it: m of n users sampled without replacement at each level, priced by
+the published theorem, and Algorithm 1 run. For comparison: no Release, no ledger.
 
 Zhu, Kairouz, Sun, McMahan and Li, "Federated heavy hitters discovery with differential privacy",
 AISTATS 2020, Theorem 1 of the supplement. Symbols: n users, theta votes to keep a prefix, a batch
@@ -11,30 +12,29 @@ of m = gamma sqrt(n) users at each level, L levels.
 
 where D' is D with one user's word replaced by the empty one, for the same n, and in this direction
 only. The other direction is false in a corner case that the conditions allow: see
-examples/triehh_printed.py, which also has the preprint's theorem, and docs/trie.md. Prices are
-rounded up and batches down; gamma is that of the integer batch.
+examples/triehh_printed.py, which also has the preprint's theorem, and docs/trie.md. So `dphh.trie`
+tosses a coin for each user, priced in both directions. Prices are rounded up and batches down;
+gamma is that of the integer batch.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
+import numpy as np
+
 from dphh.errors import UsageError
-from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.privacy.search import float_at_least, least_whole
 from dphh.wording.options import check_whole
 
-#: What the theorem proves, in words.
-PROVED_DIRECTION = (
-    "one user's data replaced by nothing, the number of users staying the same; "
-    "the other direction is not proved, and fails where theta is close to the batch"
-)
-THEOREM = (
-    "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
-)
+Prefix = tuple[str, ...]
+#: The end of a sequence, which is a symbol of its own; no symbol of a sequence is empty.
+END = ""
 #: More than there are people. Tails of larger populations are slow to compute.
 LARGEST_POPULATION = 10**10
 # For a larger theta, delta is below the range of floats, and rounded up to the smallest float.
@@ -132,18 +132,21 @@ def checked_batch(users: int, theta: int, batch: int, levels: int) -> BatchParam
     return BatchParameters(users, theta, batch, levels, epsilon, theorem_delta(theta))
 
 
-def holders_needed(sampled: BatchParameters) -> int:
-    """The least number of holders whose word is found with FINDING_PROBABILITY.
+def grown(
+    sequences: Sequence[Sequence[str]], by: BatchParameters, random: np.random.Generator
+) -> set[Prefix]:
+    """Algorithms 1 and 2: the prefixes that get theta votes, level by level; the end is a symbol.
 
-    Proposition 1: a word that shares no prefix with any other is found with probability
-    P[votes >= theta]^L, where W holders have a hypergeometric number of votes. Shared prefixes and
-    words shorter than L only help.
+    One sequence a user, for the whole run, as the proof has it; an empty one votes for nothing.
     """
-    # Imported here, not above: loading scipy.stats takes half a second; most plans do not need it.
-    from scipy.stats import hypergeom
-
-    def found_often_enough(holders: int) -> bool:
-        one_level = hypergeom.sf(sampled.theta - 1, sampled.users, holders, sampled.batch)
-        return bool(one_level**sampled.levels >= float(FINDING_PROBABILITY))
-
-    return least_whole(found_often_enough, sampled.theta - 1, sampled.users)
+    if len(sequences) != by.users:
+        raise UsageError(f"sequences: found {len(sequences):,}; give one for each of {by.users:,}")
+    paths = [(*sequence, END) if sequence else () for sequence in sequences]
+    trie: set[Prefix] = {()}
+    for level in range(1, by.levels + 1):
+        batch = (paths[user] for user in random.choice(by.users, by.batch, replace=False))
+        votes = Counter(
+            path[:level] for path in batch if len(path) >= level and path[: level - 1] in trie
+        )
+        trie |= {prefix for prefix, number in votes.items() if number >= by.theta}
+    return trie - {()}

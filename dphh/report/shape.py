@@ -1,0 +1,157 @@
+"""The shape of a manifest: the fields that dphh reads of one, with the types and ranges of values
+for which it can. A release that somebody sent is compared with it before anything else is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dphh.privacy.counts import FINEST_BITS, MOST_KEYS
+from dphh.udfs.noise.table import LARGEST_TABLE_SIGMA
+
+#: A test of a value; a list of values that all have one shape; or an object's fields by name. A
+#: name that ends in "?" is of a field that may be missing. Other fields may be there, and are only
+#: shown.
+Shape = Callable[[Any], bool] | list[Any] | Mapping[str, Any]
+
+
+def misfit(value: Any, shape: Shape, name: str = "the manifest") -> str | None:
+    """What keeps a value from having a shape, in words; None if it has it."""
+    if callable(shape):
+        return None if shape(value) else f"{name} has a value of another type or range"
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{name} is not a list"
+        parts = [(each, shape[0], name) for each in value]
+    else:
+        if not isinstance(value, dict):
+            return f"{name} is not an object"
+        parts = []
+        for field, inner in shape.items():
+            if field.rstrip("?") in value:
+                parts.append((value[field.rstrip("?")], inner, f"its field {field.rstrip('?')!r}"))
+            elif not field.endswith("?"):
+                return f"{name} lacks the field {field!r}"
+    return next(filter(None, (misfit(*part) for part in parts)), None)
+
+
+def is_plain_json(manifest: Any) -> bool:
+    """Whether all texts can be written as UTF-8, and all numbers as JSON: a lone surrogate and a
+    NaN cannot."""
+    try:
+        json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(is_text, value))
+
+
+def is_null(value: Any) -> bool:
+    return value is None
+
+
+def is_amount(value: Any) -> bool:
+    """Whether it is a number from 0 to 2^63."""
+    return type(value) in (int, float) and 0 <= value <= 2**63
+
+
+def is_share(value: Any) -> bool:
+    return is_amount(value) and value <= 1
+
+
+def is_whole(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def any_of(*shapes: Shape) -> Callable[[Any], bool]:
+    return lambda value: any(misfit(value, shape) is None for shape in shapes)
+
+
+def one_of(*values: Any) -> Callable[[Any], bool]:
+    return lambda value: is_text(value) and value in values
+
+
+def values_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(test, value.values()))
+
+
+_COUNT = is_whole(0, 2**53)
+_ITEMS: Shape = [is_texts]
+
+LEVEL: Shape = {
+    "level": is_whole(1, 2**31 - 1),
+    "kind": is_text,
+    "released": _COUNT,
+    "spurious?": is_share,
+}
+#: How users were counted: a level of kind "counts", or the part `counting`.
+COUNTING: Shape = {
+    "confidence": lambda value: is_amount(value) and 0.5 <= value <= 1 - 1e-9,
+    "simultaneous": is_truth,
+    "keys": is_whole(1, MOST_KEYS),
+    "max_items": is_whole(1, 2**53),
+    "grid_bits": is_whole(0, FINEST_BITS),
+    "sigma_grid": is_whole(1, LARGEST_TABLE_SIGMA),
+    "lost_grid": [is_whole(-(2**53), 2**53)],
+    "min_users?": _COUNT,
+}
+PARAMETERS: Shape = {
+    "delta": is_share,
+    "epsilon?": any_of(is_amount, is_null),
+    "local_epsilon?": any_of(is_amount, is_null),
+    "content": {"where?": is_text},
+    "by?": any_of(is_text, is_null),
+    "groups?": is_texts,
+    "min_users?": any_of(_COUNT, is_null),
+    "of?": _ITEMS,
+    "domain?": _ITEMS,
+    "known?": [any_of(is_text, is_texts)],
+    "character_set?": any_of(is_text, is_texts),
+}
+PRIVACY: Shape = {
+    "epsilon": is_amount,
+    "delta": lambda value: is_share(value) and 0 < value < 1,
+    "unit": is_text,
+    "adjacency": is_text,
+    "theorem": is_text,
+    "delta_shares": values_of(is_amount),
+    "caveats": is_texts,
+    "warnings?": is_texts,
+    "central_epsilon?": is_amount,
+    "user_epsilon?": is_amount,
+    "shuffled_epsilon?": is_amount,
+    "shuffled_user_epsilon?": is_amount,
+    "protects": one_of("user", "combination", "contribution"),
+    "provided?": is_text,
+}
+MANIFEST: Shape = {
+    "verb": is_text,
+    "method": is_text,
+    "run_id": is_text,
+    "is_test": is_truth,
+    "randomness": is_text,
+    "top?": _COUNT,
+    "parameters": PARAMETERS,
+    "privacy": PRIVACY,
+    "levels": [LEVEL],
+    "counting?": {"min_users?": _COUNT},
+    "finds": {
+        "what": is_text,
+        "probability": is_share,
+        "users": _COUNT,
+        "users_by_length": [lambda pair: misfit(pair, [_COUNT]) is None and len(pair) == 2],
+    },
+    "events": [values_of(any_of(is_text, is_amount))],
+}

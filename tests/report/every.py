@@ -1,0 +1,80 @@
+"""A release of every verb and option, found and empty, of a tiny corpus and one seed."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import polars as pl
+
+from dphh import Corpus, Plan, Release, counts, items, ldp_trie, ngrams, trie
+from dphh.testing import SeededRandomness
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+GROUPS = {"by": "country", "groups": ["DE"]}
+#: Every way to count what a run finds.
+COUNTED = {
+    "": {},
+    "counted ": {"counts": 0.3},
+    "grouped ": {"counts": 0.3, **GROUPS},
+    "at least 5 ": {"counts": 0.3, "min_users": 5},
+    "grouped at least 5 ": {"counts": 0.3, "min_users": 5, **GROUPS},
+}
+#: Two of these are lists whose texts are the same.
+GIVEN = [["see"], ["never"], ["see", "you"], ["new york", "city"], ["new", "york city"]]
+PRIOR = pl.DataFrame({"item": ["see", "you", "later", "see you"], "count": [9, 9, 4, 3]})
+NAMES = {0: "no users", 900: "900 users"}
+
+
+def corpus_of(users: int, **how: str) -> Corpus:
+    rows = [
+        {"who": who, "what": " ".join(words), "list": words, "country": "DE"}
+        for who in range(users)
+        for words in (["see", "you later"], ["new york", "city"], ["new", "york city"])[
+            : 1 + who % 3
+        ]
+    ]
+    schema = {"who": pl.Int64, "what": pl.String, "list": pl.List(pl.String), "country": pl.String}
+    return Corpus(pl.DataFrame(rows, schema), user="who", **(how or {"text": "what"}))
+
+
+def plans(users: int) -> Iterator[tuple[str, Plan]]:
+    words = corpus_of(users)
+    lists = corpus_of(users, text="list", as_="list")
+    whole = corpus_of(users, item="what")
+    prior = {"prior": PRIOR, "prior_is_public": True}
+    for method in ("auto", "gaussian", "sips", "adaptive"):
+        yield f"items {method}", items(words, method=method, **BUDGET)
+    yield "items of lists", items(lists, **BUDGET)
+    for said, how in COUNTED.items():
+        yield f"{said}items", items(words, **how, **BUDGET)
+        yield f"{said}items with a prior", items(words, **how, **prior, **BUDGET)
+        yield f"{said}ngrams", ngrams(words, max_n=3, **how, **BUDGET)
+        yield f"{said}ngrams with a prior", ngrams(words, max_n=3, **how, **prior, **BUDGET)
+        yield f"{said}dpne", ngrams(words, max_n=3, method="dpne", **how, **BUDGET)
+        domain = {option: value for option, value in how.items() if option != "counts"}
+        yield f"{said}domain", items(lists, domain=GIVEN, **domain, **BUDGET)
+        if "min_users" not in how:
+            yield f"{said}trie", trie(words, max_length=4, **how, **BUDGET)
+            yield f"{said}trie of characters", trie(whole, max_length=4, **how, **BUDGET)
+    yield "ngrams of lists", ngrams(lists, max_n=2, **BUDGET)
+    yield "counts", counts(lists, of=GIVEN, **BUDGET)
+    yield "grouped counts", counts(words, of=["see", "you"], **GROUPS, **BUDGET)
+    together = {"simultaneous": True, "max_held": 1, "confidence": 0.9}
+    yield "counts together", counts(words, of=["see", "you", "new"], **together, **BUDGET)
+    for passes in (1, 2):
+        asked = {"max_length": 3, "keep": 9, "passes": passes, "known": ["zz"], "pad": True}
+        per_level = {"users_per_level": 90, "contributions": 1, "delta": 1e-6}
+        yield f"ldp_trie {passes}", ldp_trie(whole, user_epsilon=2.0, **asked, **per_level)
+
+
+@cache
+def plans_by_name(users: int) -> dict[str, Plan]:
+    return dict(plans(users))
+
+
+@cache
+def release_of(users: int, name: str) -> Release:
+    """Each is made once for all tests; its ledger is that of the test which asks first."""
+    return plans_by_name(users)[name].run(engine="polars", randomness=SeededRandomness(1))
+
+
+EVERY = [(users, name) for users in NAMES for name in plans_by_name(0)]

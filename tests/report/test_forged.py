@@ -1,0 +1,195 @@
+"""A release that somebody forged is refused when it is loaded, or is shown: nothing in between."""
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Release, UsageError
+from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.errors import CONTROL_CHARACTERS, DphhError
+from dphh.release import MANIFEST, TABLE
+from dphh.report.page import page_of
+from tests.report.every import release_of
+
+FORGED = [
+    "items auto", "grouped items with a prior", "at least 5 dpne", "counted ngrams",
+    "grouped domain", "counts together", "grouped trie", "trie as published", "ldp_trie 2",
+]  # fmt: skip
+VALUES: list[Any] = [
+    None, True, -1, 0, 1, 0.5, 1e-300, 1e300, 2**53, 10**400, float("nan"), "", "x", "\x1b[31m",
+    "\ud800", "(", [], [None], ["x"], [[1, 2]], [{}], {}, {"x": None},
+]  # fmt: skip
+
+
+def places(node: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every leaf and every node of a manifest; of a long list the first and the last."""
+    yield way
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield from places(value, (*way, name))
+    elif isinstance(node, list):
+        for place in sorted({0, len(node) - 1}) if node else ():
+            yield from places(node[place], (*way, place))
+
+
+def edited(manifest: dict[str, Any], way: tuple[Any, ...], value: Any) -> Any:
+    if not way:
+        return value
+    edited = deepcopy(manifest)
+    node: Any = edited
+    for step in way[:-1]:
+        node = node[step]
+    if value is KeyError:
+        del node[way[-1]]
+    else:
+        node[way[-1]] = value
+    return edited
+
+
+def is_refused_or_shown(release: Release) -> None:
+    try:
+        release.verify()
+    except DphhError as problem:
+        assert str(problem)
+        return
+    assert page_of(release).encode()
+    assert release._repr_html_().encode()
+    said = [repr(release)]
+    for phrase in (["see"], ["see", "you", "later"], ["never", "seen", "here"], ["s", "e"], ["~"]):
+        said.append(repr(release.why(phrase)))
+    with suppress(UsageError):  # such as a text where the corpus has lists
+        said.append(repr(release.why("see you later")))
+    with suppress(UsageError):  # nothing to draw
+        release.plot().to_dict()
+    assert not CONTROL_CHARACTERS.search("".join(said))
+
+
+def edits(release: Release) -> list[tuple[tuple[Any, ...], Any]]:
+    return [
+        (way, value)
+        for way in places(release.manifest)
+        for value in [*VALUES, *([KeyError] if way else [])]
+    ]
+
+
+def check(release: Release, chosen: list[tuple[tuple[Any, ...], Any]]) -> None:
+    for way, value in chosen:
+        try:
+            is_refused_or_shown(Release(release.table, edited(release.manifest, way, value)))
+        except Exception as problem:
+            raise AssertionError(f"{way} = {value!r}: {problem!r}") from problem
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_some_edited_manifests_are_refused_or_shown(name):
+    release = release_of(900, name)
+    check(release, random.Random(name).sample(edits(release), 12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORGED)
+def test_every_edited_manifest_is_refused_or_shown(name):
+    release = release_of(900, name)
+    check(release, edits(release))
+
+
+@pytest.mark.parametrize("name", ["grouped items with a prior", "ldp_trie 2"])
+def test_every_edited_cell_is_refused_or_shown(name):
+    release = release_of(900, name)
+    numbers, texts = [None, -(2**31), 2**31 - 1], [None, "", "\x1b[31m", "x" * 10_000]
+    for column in release.table.schema:
+        for value in {
+            pa.list_(pa.string()): [None, [], [None], ["see", None], texts[2:]],
+            pa.string(): texts,
+            pa.int64(): [*numbers, 2**63 - 1],
+            pa.float64(): [None, float("nan"), float("inf"), -1e300],
+            pa.bool_(): [None, True, False],
+        }.get(column.type, numbers):
+            rows = release.table.to_pylist()
+            rows[-1][column.name] = value
+            table = pa.Table.from_pylist(rows, schema=release.table.schema)
+            manifest = {**release.manifest, DIGEST_FIELD: digest_of(table)}
+            is_refused_or_shown(Release(table, manifest))
+
+
+NO_RELEASE_HAS = {
+    "that JSON cannot have": (("randomness",), "\ud800"),
+    "has no levels": (("levels",), []),
+    "its field 'run_id' has a value of another type": (("run_id",), 7),
+    "its field 'finds' lacks the field 'users'": (("finds", "users"), KeyError),
+    "its field 'spurious' has a value of another": (("levels", 0, "spurious"), 1e300),
+    "sum for each octave": (("counting", "lost_grid"), [1] * 9),
+    "its field 'sigma_grid' has": (("counting", "sigma_grid"), 0),
+    "other fields than this dphh knows": (("parameters", "content", "more"), 1),
+    "does not say how its users were counted": (("counting", "keys"), KeyError),
+}
+
+
+@pytest.mark.parametrize("why", NO_RELEASE_HAS)
+def test_what_no_release_has_is_refused_and_named(why):
+    release = release_of(900, "counted ngrams")
+    forged = Release(release.table, edited(release.manifest, *NO_RELEASE_HAS[why]))
+    with pytest.raises(UsageError, match=why):
+        forged.verify()
+
+
+def test_a_forged_manifest_does_not_steer_a_terminal():
+    release = release_of(900, "items auto")
+    manifest = deepcopy(release.manifest)
+    manifest["run_id"] = manifest["randomness"] = "\x1b]0;owned\x07"
+    manifest["privacy"]["unit"] = "\x1b[2Jnobody"
+    forged = Release(release.table, manifest)
+    forged.verify()
+    assert not CONTROL_CHARACTERS.search(repr(forged)) and "\\x1b[2Jnobody" in repr(forged)
+
+
+@pytest.mark.parametrize(
+    "rows, tokens, longest",
+    [(3_000_000, 1, 1), (1, 9_000_000, 1), (3_000, 1, 100_000), (1, 1, 80_000_000)],
+)
+def test_a_small_file_that_would_take_much_memory_is_refused(rows, tokens, longest, tmp_path):
+    release = release_of(900, "items auto")
+    item = pa.array(["x" * longest]).dictionary_encode()
+    items = item.take(pa.nulls(rows, pa.int32()).fill_null(0))
+    table = pa.table(
+        {
+            "level": pa.nulls(rows, pa.int32()).fill_null(1),
+            "item": items,
+            "tokens": pa.ListArray.from_arrays(
+                np.arange(rows + 1, dtype=np.int32) * tokens,
+                pa.array(["x"]).dictionary_encode().take(
+                    pa.nulls(rows * tokens, pa.int32()).fill_null(0)
+                ),
+            ),
+            "score": pa.nulls(rows, pa.float64()).fill_null(1.0),
+        }
+    )  # fmt: skip
+    release.save(tmp_path)
+    named = table.replace_schema_metadata({"dphh.run_id": release.run_id})
+    pq.write_table(named, tmp_path / TABLE, compression="zstd")
+    assert (tmp_path / TABLE).stat().st_size < 100_000
+    before = pa.total_allocated_bytes()
+    with pytest.raises(UsageError, match="in memory, which no release does"):
+        Release.load(tmp_path)
+    assert pa.total_allocated_bytes() - before < 2**20
+
+
+def test_damaged_json_and_doubled_columns_are_refused(tmp_path):
+    release = release_of(900, "items auto")
+    release.save(tmp_path)
+    (tmp_path / MANIFEST).write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="is not JSON"):
+        Release.load(tmp_path)
+    (tmp_path / MANIFEST).write_text(release.dumps())
+    doubled = release.table.append_column("score", release.table["score"])
+    named = doubled.replace_schema_metadata({"dphh.run_id": release.run_id})
+    pq.write_table(named, tmp_path / TABLE)
+    with pytest.raises(UsageError, match="is not a release's table"):
+        Release.load(tmp_path)
