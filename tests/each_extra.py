@@ -50,7 +50,7 @@ def release_of(source: Any, verb: str = "items", options: Any = None, **run: Any
 
     corpus = dphh.Corpus(source, user="user", text="text")
     plan = getattr(dphh, verb)(corpus, **COST, **(options or {}))
-    release = plan.run(ledger="ledger", **run)
+    release = plan.run(ledger=dphh.Ledger("ledger", create=True), **run)
     found = {row["item"] for row in release}
     assert found >= {"good", "later"}, found
     assert verb != "ngrams" or "see you" in found, found
@@ -132,7 +132,10 @@ def delta() -> None:
     import dphh
 
     frame = dphh.Corpus(pl.scan_delta("lake"), user="user", text="text")
-    found = {row["item"] for row in dphh.items(frame, **COST).run(ledger="ledger")}
+    found = {
+        row["item"]
+        for row in dphh.items(frame, **COST).run(ledger=dphh.Ledger("ledger", create=True))
+    }
     assert found == {"good", "morning", "to", "all"}, found  # "later" has one user left
 
 
