@@ -95,9 +95,12 @@ def test_some_edited_manifests_are_refused_or_shown(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORGED)
-def test_every_edited_manifest_is_refused_or_shown(name):
+def test_many_edited_manifests_are_refused_or_shown(name):
+    """Each time others."""
     release = release_of(900, name)
-    check(release, edits(release))
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    check(release, random.Random(seed).sample(edits(release), 400))
 
 
 @pytest.mark.parametrize("name", ["grouped items with a prior", "ldp_trie 2"])
