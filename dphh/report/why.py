@@ -106,7 +106,7 @@ def needed_slices(length: int, levels: Sequence[ManifestLevel]) -> list[slice]:
     if is_trie:
         return [begins] if length > min(_lengths_of(levels)) else []
     has_parts = any(
-        level["level"] == length and level["kind"] in ("pruned", "forecast") for level in levels
+        level["level"] == length > 1 and level["kind"] in ("pruned", "forecast") for level in levels
     )
     return [begins, slice(1, length)] if has_parts else []
 

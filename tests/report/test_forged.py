@@ -20,7 +20,7 @@ from tests.report.every import release_of
 
 FORGED = [
     "items auto", "grouped items with a prior", "at least 5 dpne", "counted ngrams",
-    "grouped domain", "counts together", "grouped trie", "trie as published", "ldp_trie 2",
+    "grouped domain", "counts together", "grouped trie", "trie of characters", "ldp_trie 2",
 ]  # fmt: skip
 VALUES: list[Any] = [
     None, True, -1, 0, 1, 0.5, 1e-300, 1e300, 2**53, 10**400, float("nan"), "", "x", "\x1b[31m",
