@@ -62,7 +62,7 @@ def agreements(count: int, of: int, chance: float) -> bool:
 #: One of each way to draw.
 DRAWING = (
     "items", "sips", "adaptive", "forecast, three rounds of words", "forecast with a prior",
-    "dpne", "counts", "trie", "trie of the paper", "ldp_trie",
+    "dpne", "counts", "trie", "ldp_trie",
 )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(border, "_arrow_udf", declare)
     monkeypatch.setattr(border, "from_arrow_type", lambda _: SimpleNamespace(simpleString=str))
-    monkeypatch.setattr(gathering, "tokens_of", lambda content, column, expression: content)
+    monkeypatch.setattr(gathering, "tokens_by_duckdb", lambda content, column, expression: content)
 
 
 def rows_of(users: Users) -> pa.Table:
