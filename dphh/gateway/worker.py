@@ -148,7 +148,8 @@ def _limit_cpu_seconds() -> None:
     """Let the kernel end this process if it uses too much of the processor from now on."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = int(used.ru_utime + used.ru_stime) + _MOST_PRICING_CPU_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
 def _end_with_server(server: Any) -> None:

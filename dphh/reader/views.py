@@ -255,4 +255,4 @@ def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, .
             "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "
             "pattern is no regular expression, or a token is too long where too_long='error'"
         ) from None
-    return [tuple(token for token in tokens if token) for tokens in found.to_pylist()]
+    return [tuple(token for token in tokens or () if token) for tokens in found.to_pylist()]

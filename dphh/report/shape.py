@@ -137,7 +137,7 @@ PRIVACY: Shape = {
     "provided?": is_text,
 }
 MANIFEST: Shape = {
-    "verb": is_text,
+    "verb": one_of("items", "ngrams", "counts", "trie", "ldp_trie"),
     "method": is_text,
     "run_id": is_text,
     "is_test": is_truth,

@@ -86,6 +86,8 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
         yield "its manifest has a text or a number that JSON cannot have"
     if found := misfit(manifest, MANIFEST):
         yield found
+    if manifest["is_test"] == (manifest["randomness"] == "operating system"):
+        yield "its manifest says in two ways where its randomness came from"
     if not manifest["levels"]:
         yield "its manifest has no levels"
     if manifest["parameters"].get("by") is not None and "groups" not in manifest["parameters"]:

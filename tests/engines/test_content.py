@@ -14,6 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError
+from dphh.reader.corpus import as_sequences
+from dphh.reader.views import tokens_of_texts
 from dphh.udfs.text.tokens import tokens_by_duckdb
 from tests.engines.levels import expected, few, histogram
 
@@ -233,3 +235,8 @@ def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
     with pytest.raises(CorpusError, match=said) as caught:
         histogram(engine, written([(1, "SENTINEL")], **asked), no_noise, 10)
     assert "SENT" not in str(caught.value)
+
+
+def test_a_text_that_keeps_no_token_has_none_also_where_items_are_cut():
+    content = as_sequences(Corpus("a.parquet", user="u", item="i", keep="[a-z]+"), 1).content
+    assert tokens_of_texts(["ab", "é"], content) == [("a", "b"), ()]
