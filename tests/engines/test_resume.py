@@ -32,7 +32,7 @@ ON_POLARS = pytest.mark.parametrize(
 FORECAST = "forecast, three rounds of words"
 #: Of every way to draw. One every day, the others in the slow line; on Spark a few.
 EVERY_DAY, FEW = "dpne", ("sips", "dpne", FORECAST, "trie")
-SLOW = ("items", "sips", "adaptive", "auto, rounds", FORECAST, "trie", "trie of the paper")
+SLOW = ("items", "sips", "adaptive", "auto, rounds", FORECAST, "trie")
 
 
 def stored_levels(ledger: Path) -> dict[str, Any]:
