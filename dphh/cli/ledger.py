@@ -37,8 +37,7 @@ from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
 
 _rule_option = click.option(
-    "--kept",
-    "rule",
+    "--rule",
     type=click.Choice(RULES),
     help="How costs are added up under the cap: divergence (the default; for items, ngrams, "
     "counts), or sums (for trie and ldp-trie).",
@@ -99,8 +98,8 @@ def add(
     notes = _notes_on_corpus(named)
     how = {"if_missing": if_missing, "replace": replace, "both_pay": both_pay}
     made = Ledger(ledger_file).add(account, named, epsilon, delta, rule, **how)
-    if (made.cap.epsilon, made.cap.delta, rule or made.cap.kept) != (epsilon, delta, made.cap.kept):
-        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), kept by {made.cap.kept}"
+    if (made.cap.epsilon, made.cap.delta, rule or made.cap.rule) != (epsilon, delta, made.cap.rule):
+        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), rule {made.cap.rule}"
         notes.append(f"{account} exists and keeps its cap {said}")
     for note in notes if not quiet else ():
         click.echo(f"note: {note}", err=True)

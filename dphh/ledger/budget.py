@@ -57,7 +57,7 @@ class Budget:
 class Cap(Budget):
     """The (epsilon, delta) that an owner allows, and the rule that adds up runs' costs under it."""
 
-    kept: Rule
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,17 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon, delta)
 
 
-def checked_cap(epsilon: float, delta: float, kept: Rule | None = None) -> Cap:
+def checked_cap(epsilon: float, delta: float, rule: Rule | None = None) -> Cap:
     """Check a cap and its rule. Without a rule it is "divergence", and at delta 0 "sums"."""
     budget = checked_budget(epsilon, delta)
-    kept = kept or default_rule(budget.delta)
-    check_choice("kept", kept, RULES)
-    if kept == "divergence" and budget.delta == 0:
+    rule = rule or default_rule(budget.delta)
+    check_choice("rule", rule, RULES)
+    if rule == "divergence" and budget.delta == 0:
         raise UsageError(
-            "kept: found 'divergence' with a cap of delta 0, but this rule divides the delta "
+            "rule: found 'divergence' with a cap of delta 0, but this rule divides the delta "
             "between noise and thresholds; give a delta above 0, or use 'sums'"
         )
-    return Cap(budget.epsilon, budget.delta, kept)
+    return Cap(budget.epsilon, budget.delta, rule)
 
 
 def default_rule(delta: float) -> Rule:
@@ -250,7 +250,7 @@ def allowed(cap: Cap) -> LossAndDelta:
     With the loss B and the delta d, d + (1 - d) R <= the cap's delta, where R is the delta of the
     divergence B at epsilon: e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
     """
-    if cap.kept == "sums":
+    if cap.rule == "sums":
         return LossAndDelta(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
     # Thresholds get the same share of a cap's delta as they get of a run's, so that k runs of
     # (epsilon, delta) / k fit a cap of (epsilon, delta).

@@ -106,10 +106,10 @@ def accounts_text(accounts: Sequence[Account]) -> str:
 
 def account_lines(account: Account) -> list[str]:
     rule = "epsilons add up, and deltas do"
-    if account.cap.kept == "divergence":
+    if account.cap.rule == "divergence":
         rule = "noise and thresholds have a part each, the fuller one is shown"
     weak = warnings_of(account.cap.epsilon, account.cap.delta)
-    return [guarantee_and_usage(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
+    return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in weak)]
 
 
 def guarantee_and_usage(account: Account) -> str:
@@ -135,5 +135,5 @@ def usage_phrase(account: Account) -> str:
     far = f"{percent(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
-    of_noise = " of items, ngrams or counts" if account.cap.kept == "divergence" else ""
+    of_noise = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""
     return f"{far}; one more{of_noise} {may_have}"
