@@ -1,4 +1,4 @@
-"""The ledger: accounts with caps, runs with their prices, and the releases that were made.
+"""The ledger: accounts with caps, runs with their bookings, and the releases that were made.
 
 Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
 `accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`

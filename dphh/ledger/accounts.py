@@ -352,11 +352,11 @@ def account_names(con: sqlite3.Connection) -> list[str]:
 def accounts_in(
     con: sqlite3.Connection, which: Callable[[Corpus], bool] = lambda corpus: True
 ) -> list[Account]:
-    """The accounts for whose corpus `which` is true, with the prices of the runs that they paid
-    for. Reading the prices of all accounts takes long."""
+    """The accounts for whose corpus `which` is true, with the bookings of the runs that they
+    paid for. Reading those of all accounts takes long."""
     query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
     return [
-        Account(number, name, corpus, Cap(epsilon, delta, rule), prices(con, number), groups)
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings_of(con, number), groups)
         for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
@@ -373,10 +373,10 @@ def account_named(con: sqlite3.Connection, name: str) -> Account:
     )
 
 
-def prices(
+def bookings_of(
     con: sqlite3.Connection, account_id: int, analyst: str | None = None
 ) -> tuple[Booking, ...]:
-    """The prices of an account's runs, in their order; with `analyst`, of that analyst's runs."""
+    """The bookings of an account's runs, in their order; with `analyst`, of that analyst's runs."""
     query = """
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
@@ -393,8 +393,8 @@ def share_of(con: sqlite3.Connection, account: Account, analyst: str) -> Account
     query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
     for epsilon, delta in con.execute(query, (account.id, analyst)):
         cap = Cap(epsilon, delta, account.cap.rule if delta > 0 else default_rule(delta))
-        own = prices(con, account.id, analyst)
-        return replaced(account, cap=cap, prices=own, analyst=analyst, whole=account)
+        own = bookings_of(con, account.id, analyst)
+        return replaced(account, cap=cap, bookings=own, analyst=analyst, whole=account)
     return None
 
 

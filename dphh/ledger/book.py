@@ -1,12 +1,12 @@
 """The ledger: the budget that survives the process.
 
 One transaction books a run: it either finds the same request, or checks the caps and inserts the
-run with its whole price, before a row is read. From then on the price is spent, whatever happens to
-the process. Each level is stored as it is drawn, before it is used; a run that was killed or failed
+run with its booking, before a row is read. From then on it is spent, whatever happens to the
+process. Each level is stored as it is drawn, before it is used; a run that was killed or failed
 continues with the first level that is not stored. The release is stored when the run settles. Of
 several processes with the same run, the first to store a level or a release decides what it is.
 
-The ledger holds parameters, prices and releases: nothing that may not leave the building.
+The ledger holds parameters, bookings and releases: nothing that may not leave the building.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Ledger(Accounts):
         again: bool = False,
         require_account: bool = False,
     ) -> Booked:
-        """Find the run of this request; if there is none, charge its whole price to every account
-        that pays.
+        """Find the run of this request; if there is none, charge its booking to every account that
+        pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
@@ -156,12 +156,11 @@ class Ledger(Accounts):
             if self.analyst is not None:
                 shares = [share_of(con, each, self.analyst) for each in payers[:1]]
                 payers = [each for each in shares if each is not None]
-        price = request.price
         ahead = [
             (
                 each.name,
-                share_used([price], each.cap),
-                number_that_fit(each.prices, each.cap, price),
+                share_used([request.booking], each.cap),
+                number_that_fit(each.bookings, each.cap, request.booking),
             )
             for each in payers
         ]
@@ -169,7 +168,7 @@ class Ledger(Accounts):
         return Outlook(tuple(payers), refused, scarcest)
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
-        """The accounts that pay for runs on a corpus. Refuses runs that no price would allow."""
+        """The accounts that pay for runs on a corpus. Refuses one on which no run can be booked."""
         places = places_of(corpus)
         with reading(self.path) as con:
             return self._payers(con, corpus, places)
@@ -331,7 +330,7 @@ class Ledger(Accounts):
                 )
         for each in [*filter(None, shares), *([] if shares_only else payers)]:
             same_user = each.corpus.user == request.corpus.user
-            if same_user and fits([*each.prices, request.price], each.cap):
+            if same_user and fits([*each.bookings, request.booking], each.cap):
                 continue
             if self.analyst is not None and each in payers:
                 # An analyst must not learn what others have spent, nor of other accounts.
@@ -345,7 +344,7 @@ class Ledger(Accounts):
                     f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                     "does not protect them. Nothing was spent. Use the account's user columns."
                 )
-            raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
+            raise BudgetRefused(refusal(each.label, each.bookings, each.cap, request.booking))
 
     def _insert_run(
         self,
@@ -366,9 +365,9 @@ class Ledger(Accounts):
             "verb": request.verb,
             "parameters": canonical_json(request.parameters),
             "source": canonical_json(as_recorded(request.corpus)),
-            "events": canonical_json(events_to_json(request.price.events)),
-            "epsilon": request.price.epsilon,
-            "delta": request.price.delta,
+            "events": canonical_json(events_to_json(request.booking.events)),
+            "epsilon": request.booking.epsilon,
+            "delta": request.booking.delta,
             "state": "running",
             "recorded": day,
             "changed": day,

@@ -17,14 +17,14 @@ from dphh.wording.lines import visible_text, with_noun, wrapped
 
 @dataclass(frozen=True)
 class Account:
-    """A corpus with its cap and the prices of the runs that it paid for; or an analyst's share of
-    that cap, with the prices of the analyst's runs."""
+    """A corpus with its cap and the bookings of the runs that it paid for; or an analyst's share of
+    that cap, with the bookings of the analyst's runs."""
 
     id: int
     name: str
     corpus: Corpus
     cap: Cap
-    prices: tuple[Booking, ...]
+    bookings: tuple[Booking, ...]
     #: Columns by which users may be counted, each with the values that the owner declared public.
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     analyst: str | None = None  # whose share this is
@@ -37,30 +37,30 @@ class Account:
 
     @property
     def runs(self) -> int:
-        return len(self.prices)
+        return len(self.bookings)
 
     @cached_property
     def proved_epsilon(self) -> float:
         """The smallest epsilon that is proved for all the runs together, at the cap's delta."""
-        return budget.proved_epsilon(self.prices, self.cap)
+        return budget.proved_epsilon(self.bookings, self.cap)
 
     @cached_property
     def used(self) -> float:
         """The used share of the cap: the larger of those of its loss and of its delta."""
-        return budget.share_used(self.prices, self.cap)
+        return budget.share_used(self.bookings, self.cap)
 
     @cached_property
     def one_more(self) -> Budget:
         """What one more run may have; under a share at most what the account has left."""
-        own = budget.left(self.prices, self.cap)
+        own = budget.left(self.bookings, self.cap)
         if self.whole is None:
             return own
         # What the share and the account have left is compared at one delta: one more run may have
         # the smaller epsilon.
-        of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
+        of_all = budget.left(self.whole.bookings, self.whole.cap, own.delta)
         if of_all.epsilon == 0:
             of_all = self.whole.one_more
-            own = budget.left(self.prices, self.cap, of_all.delta)
+            own = budget.left(self.bookings, self.cap, of_all.delta)
         return min(own, of_all, key=lambda each: each.epsilon)
 
     def to_json(self) -> dict[str, Any]:
