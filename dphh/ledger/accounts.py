@@ -51,6 +51,8 @@ class Accounts:
         named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
         self.analyst = analyst
+        #: The ids of the runs that this object booked or continued.
+        self.booked_here: set[str] = set()
         if create:
             with writing(self.path, create=True):
                 pass
@@ -252,7 +254,7 @@ class Accounts:
                     f"share: {budget} is more than the cap of {account!r}, {whole.cap}; give at "
                     "most that"
                 )
-            before = share_of(con, whole, analyst)
+            before = next(iter(shares_of(con, [whole], analyst)), None)
             con.execute(
                 "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
                 (whole.id, analyst, budget.epsilon, budget.delta),
@@ -263,13 +265,7 @@ class Accounts:
     def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
         with reading(self.path) as con:
-            names = con.execute("SELECT DISTINCT analyst FROM shares ORDER BY analyst").fetchall()
-            return [
-                share
-                for whole in accounts_in(con)
-                for (name,) in names
-                if analyst in (None, name) and (share := share_of(con, whole, name)) is not None
-            ]
+            return shares_of(con, accounts_in(con), analyst)
 
     def give_token(self, analyst: str) -> str:
         """A new token for an analyst, in place of an earlier one. Only its hash is stored."""
@@ -388,14 +384,22 @@ def bookings_of(
     )
 
 
-def share_of(con: sqlite3.Connection, account: Account, analyst: str) -> Account | None:
-    """The analyst's share of an account, under the account's rule; None if there is none."""
-    query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
-    for epsilon, delta in con.execute(query, (account.id, analyst)):
-        cap = Cap(epsilon, delta, account.cap.rule if delta > 0 else default_rule(delta))
-        own = bookings_of(con, account.id, analyst)
-        return replaced(account, cap=cap, bookings=own, analyst=analyst, whole=account)
-    return None
+def shares_of(
+    con: sqlite3.Connection, accounts: Sequence[Account], analyst: str | None = None
+) -> list[Account]:
+    """All analysts' shares of these accounts, or one analyst's, each under its account's rule."""
+    query = """
+        SELECT analyst, epsilon, delta FROM shares
+        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
+    """
+    shares = []
+    for whole in accounts:
+        asked = {"account": whole.id, "analyst": analyst}
+        for name, epsilon, delta in con.execute(query, asked).fetchall():
+            cap = Cap(epsilon, delta, whole.cap.rule if delta > 0 else default_rule(delta))
+            own = bookings_of(con, whole.id, name)
+            shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
+    return shares
 
 
 def record_change(

@@ -29,7 +29,7 @@ from dphh.ledger.accounts import (
     account_names,
     accounts_in,
     login_name,
-    share_of,
+    shares_of,
     start_of_today,
 )
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
@@ -77,17 +77,6 @@ class Ledger(Accounts):
     A file that `path` or DPHH_LEDGER names must exist, unless an account is added or `create`: in a
     new ledger, as by a misspelled path, nothing is spent yet and nothing is capped.
     """
-
-    def __init__(
-        self,
-        path: str | Path | None = None,
-        analyst: str | None = None,
-        *,
-        create: bool = False,
-    ) -> None:
-        super().__init__(path, analyst, create=create)
-        #: The ids of the runs that this object booked or continued.
-        self.booked_here: set[str] = set()
 
     def book(
         self,
@@ -154,8 +143,7 @@ class Ledger(Accounts):
             except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
             if self.analyst is not None:
-                shares = [share_of(con, each, self.analyst) for each in payers[:1]]
-                payers = [each for each in shares if each is not None]
+                payers = shares_of(con, payers[:1], self.analyst)
         ahead = [
             (
                 each.name,
@@ -279,8 +267,8 @@ class Ledger(Accounts):
             SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
             ORDER BY sequence DESC LIMIT 1
         """
-        found = con.execute(query, (request.digest, self.analyst)).fetchall()
-        return found[0] if found else None
+        found: sqlite3.Row | None = con.execute(query, (request.digest, self.analyst)).fetchone()
+        return found
 
     def _payers(
         self,
@@ -320,15 +308,15 @@ class Ledger(Accounts):
     ) -> None:
         """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
         allow."""
-        shares: list[Account | None] = []
+        shares: list[Account] = []
         if self.analyst is not None:
-            shares = [share_of(con, each, self.analyst) for each in payers]
-            if shares[0] is None:  # the share of the account that the request names
+            shares = shares_of(con, payers, self.analyst)
+            if not shares or shares[0].id != payers[0].id:  # the account that the request names
                 raise BudgetRefused(
                     f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
                 )
-        for each in [*filter(None, shares), *([] if shares_only else payers)]:
+        for each in [*shares, *([] if shares_only else payers)]:
             same_user = each.corpus.user == request.corpus.user
             if same_user and fits([*each.bookings, request.booking], each.cap):
                 continue
@@ -424,7 +412,9 @@ class Ledger(Accounts):
 def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
     """The run that a repeated request gets: settled, or to be continued with the same setting."""
     run, run_id = found["sequence"], found["run_id"]
-    again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
+    payers = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": None})
+    names = tuple(name for (name,) in payers)
+    again = Booked(run_id, names, new=False, files=found["files"] or "")
     if found["state"] == "settled":
         return replace(again, settled=True)
     began: Setting = json.loads(found["setting"])
@@ -484,12 +474,7 @@ def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredReleas
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
-def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
-    """The accounts that paid for a run; for an analyst, only those that gave them a share."""
-    found = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": analyst})
-    return tuple(name for (name,) in found)
-
-
 def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
-    found = con.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchall()
-    return found[0] if found else None
+    query = "SELECT * FROM runs WHERE run_id = ?"
+    found: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
+    return found
