@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from dphh.columns import TEXT_TYPES, as_parquet, stored_table
 from dphh.engines.host import Draw, DrawOnce
-from dphh.ledger import Booked, Ledger
+from dphh.ledger import BookedRun, Ledger
 
 
-def once_for_run(book: Ledger, run: Booked) -> DrawOnce:
+def once_for_run(book: Ledger, run: BookedRun) -> DrawOnce:
     """The function that draws each step of this run once, and stores what the step releases."""
     drawn: set[str] = set()
 

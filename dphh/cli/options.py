@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dphh.asking.asked import narrowed_corpus_of_account
+from dphh.asking.parsed import narrowed_corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, flag, grouped_option, option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError

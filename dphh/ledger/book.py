@@ -35,7 +35,7 @@ from dphh.ledger.accounts import (
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     RUN_COLUMNS,
-    Booked,
+    BookedRun,
     Change,
     Entry,
     Manifest,
@@ -87,7 +87,7 @@ class Ledger(Accounts):
         run_id: str | None = None,
         again: bool = False,
         require_account: bool = False,
-    ) -> Booked:
+    ) -> BookedRun:
         """Find the run of this request; if there is none, charge its booking to every account that
         pays.
 
@@ -118,7 +118,7 @@ class Ledger(Accounts):
 
     def before_reading(
         self, request: Request, run_id: str | None, require_account: bool = False
-    ) -> Booked | None:
+    ) -> BookedRun | None:
         """What `book` would do, asked before any data is read: the settled run with this id; None
         if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
@@ -161,12 +161,12 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             return self._payers(con, corpus, places)
 
-    def level(self, run: Booked, step: str) -> bytes | None:
+    def level(self, run: BookedRun, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
             return _stored_rows(con, _number_of_unfinished_run(con, run), step)
 
-    def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
+    def keep_level(self, run: BookedRun, step: str, data: bytes) -> bytes:
         """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
             number = _number_of_unfinished_run(con, run)
@@ -175,7 +175,7 @@ class Ledger(Accounts):
             _store(con, number, step, data)
         return data
 
-    def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
+    def settle(self, run: BookedRun, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
         with writing(self.path) as con:
@@ -193,7 +193,7 @@ class Ledger(Accounts):
             _store(con, number, RELEASE_STEP, parquet)
         return StoredRelease(manifest, parquet)
 
-    def failed(self, run: Booked) -> None:
+    def failed(self, run: BookedRun) -> None:
         """Record that an attempt has ended without a release. Its price stays spent, and a repeated
         request continues it."""
         with writing(self.path) as con:
@@ -342,7 +342,7 @@ class Ledger(Accounts):
         setting: Setting,
         files: str | None,
         payers: Sequence[Account],
-    ) -> Booked:
+    ) -> BookedRun:
         day, key = start_of_today(), os.urandom(32)
         row = {
             "run_id": run_id,
@@ -368,7 +368,7 @@ class Ledger(Accounts):
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
         ).lastrowid
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
-        return Booked(run_id, tuple(each.name for each in payers), new=True, key=key)
+        return BookedRun(run_id, tuple(each.name for each in payers), new=True, key=key)
 
     def _entries(
         self, con: sqlite3.Connection, account: str | None = None, run: int | None = None
@@ -409,12 +409,12 @@ class Ledger(Accounts):
 # The functions below run inside the caller's transaction, on its connection.
 
 
-def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
+def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> BookedRun:
     """The run that a repeated request gets: settled, or to be continued with the same setting."""
     run, run_id = found["sequence"], found["run_id"]
     payers = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": None})
     names = tuple(name for (name,) in payers)
-    again = Booked(run_id, names, new=False, files=found["files"] or "")
+    again = BookedRun(run_id, names, new=False, files=found["files"] or "")
     if found["state"] == "settled":
         return replace(again, settled=True)
     began: Setting = json.loads(found["setting"])
@@ -442,7 +442,7 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
 
-def _number_of_unfinished_run(con: sqlite3.Connection, run: Booked) -> int:
+def _number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
     """The sequence number of a run that has not settled. By its key it is told from a run with the
     same id in a ledger that was put in this one's place."""
     query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"

@@ -52,6 +52,13 @@ class Budget:
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
+    @property
+    def may_have(self) -> str:
+        """What a run may have, rounded down, so that a request for the shown numbers is granted."""
+        down = Context(prec=4, rounding=ROUND_DOWN).create_decimal
+        epsilon, delta = (float(down(repr(each))) for each in (self.epsilon, self.delta))
+        return f"may have epsilon {epsilon:.4g} at delta {delta:.4g}"
+
 
 @dataclass(frozen=True)
 class Cap(Budget):
@@ -79,11 +86,6 @@ def percent(share: float) -> str:
     if 0.99 < share < 1:
         return "more than 99%"
     return f"{share:.0%}" if share <= 100 else "more than 10,000%"
-
-
-def four_digits_down(number: float) -> str:
-    """Four digits, rounded down, so that a request for the shown number is granted."""
-    return f"{float(Context(prec=4, rounding=ROUND_DOWN).create_decimal(repr(number))):.4g}"
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -202,10 +204,7 @@ def refusal(label: str, bookings: Sequence[Booking], cap: Cap, asked: Booking) -
     more = left(bookings, cap, asked.delta)
     if more.epsilon == 0:
         more = left(bookings, cap)
-    rest = "nothing is left"
-    if more.epsilon > 0:
-        epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
-        rest = f"one more run may have epsilon {epsilon} at delta {delta}"
+    rest = f"one more run {more.may_have}" if more.epsilon > 0 else "nothing is left"
     return (
         f"Refused: epsilon {asked.epsilon:g}, delta {asked.delta:g} would exceed the cap of "
         f"{label}: {cap}, of which {percent(share_used(bookings, cap))} is used; {rest}. "

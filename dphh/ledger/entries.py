@@ -62,7 +62,7 @@ class StoredRelease(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Booked:
+class BookedRun:
     """A run that is booked. One that is not `settled` may draw."""
 
     run_id: str

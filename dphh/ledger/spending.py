@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dphh.ledger import budget
-from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
+from dphh.ledger.budget import Booking, Budget, Cap, percent
 from dphh.price import warnings_of
 from dphh.reader.corpus import Corpus, as_recorded
 from dphh.reader.user import unit_in_words
@@ -127,13 +127,10 @@ def guarantee_and_usage(account: Account) -> str:
 def usage_phrase(account: Account) -> str:
     """A phrase with the share of a cap that is used, and what is left for one more run."""
     more = account.one_more
-    may_have = (
-        f"may have epsilon {four_digits_down(more.epsilon)} at delta {four_digits_down(more.delta)}"
-    )
     if not account.runs:
-        return f"nothing of it is used; a first run {may_have}"
+        return f"nothing of it is used; a first run {more.may_have}"
     far = f"{percent(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
     of_noise = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""
-    return f"{far}; one more{of_noise} {may_have}"
+    return f"{far}; one more{of_noise} {more.may_have}"
