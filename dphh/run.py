@@ -27,7 +27,6 @@ from dphh.ledger import BookedRun, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
-from dphh.privacy.events import events_to_json
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
@@ -262,14 +261,11 @@ def release_of(
     """The release of a run: the table of all that its levels released, and the manifest."""
     levels, table, counting = found
     manifest = {
-        "verb": price.verb,
-        "method": price.method,
+        **price.to_json(),
         "run_id": run_id,
         "parameters": recorded_parameters(price, corpus),
-        "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.kind == "path").to_json(),
+        "privacy": privacy_of_corpus(price, corpus).to_json(),
         "levels": [step.manifest_entry() for step in levels],
-        "finds": price.finds.to_json(),
-        "events": events_to_json(price.events),
         "randomness": (
             "a test's seed: this release is NOT private"
             if randomness.is_test
@@ -283,8 +279,6 @@ def release_of(
             "pyarrow": pa.__version__,
         },
     }
-    if price.prior is not None:
-        manifest["prior"] = price.prior.to_json()
     if counting is not None:
         manifest["counting"] = counting
     manifest["columns"] = {

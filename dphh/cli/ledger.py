@@ -18,6 +18,7 @@ from dphh.cli.options import (
     existing_ledger,
     json_option,
     ledger_option,
+    quiet_option,
 )
 from dphh.cli.signatures import as_flag
 from dphh.engines import open_host
@@ -44,9 +45,6 @@ _rule_option = click.option(
 )
 
 
-_quiet_option = click.option("--quiet", is_flag=True, help="Only errors on standard error.")
-
-
 @click.group()
 def ledger() -> None:
     """The budget that survives the process: one SQLite file."""
@@ -68,7 +66,7 @@ def ledger() -> None:
 @click.option(
     "--both-pay", is_flag=True, help="Allow files of another account: runs on them pay from both."
 )
-@_quiet_option
+@quiet_option
 @ledger_option
 @click.pass_context
 def add(
@@ -198,7 +196,7 @@ def declare_or_show_groups(
 @ledger.command()
 @click.argument("account", required=False)
 @json_option
-@_quiet_option
+@quiet_option
 @ledger_option
 def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) -> None:
     """Show what was spent, the caps, and what is left; of one ACCOUNT also its runs and history.
@@ -271,7 +269,7 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
     "--history", is_flag=True, help="Write the changes of caps, shares and tokens instead."
 )
 @click.option("--replace", is_flag=True, help="If FILE exists, write it anew.")
-@_quiet_option
+@quiet_option
 @ledger_option
 def export(file: str, history: bool, replace: bool, quiet: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""

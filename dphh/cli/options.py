@@ -59,6 +59,9 @@ run_options = with_options(
 json_option = grouped_option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
 )
+quiet_option = grouped_option(
+    "--quiet", group=SHOW, is_flag=True, help="Only errors on standard error."
+)
 
 
 def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
