@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -176,6 +177,12 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
             f"groups: found {OTHER_GROUP!r}, which is the name for all others; leave it out"
         )
     return tuple(sorted(set(declared)))
+
+
+def as_parquet(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    return file.getvalue()
 
 
 def stored_table(data: bytes) -> pa.Table:

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_origin
 
-from dphh.asking.asked import types_of_option
+from dphh.asking.parsed import types_of_option
 from dphh.errors import UsageError
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function

@@ -8,18 +8,16 @@ same way: all else that a level needs, a host finds again in the corpus.
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dphh.columns import TEXT_TYPES, stored_table
+from dphh.columns import TEXT_TYPES, as_parquet, stored_table
 from dphh.engines.host import Draw, DrawOnce
-from dphh.ledger import Booked, Ledger
+from dphh.ledger import BookedRun, Ledger
 
 
-def once_for_run(book: Ledger, run: Booked) -> DrawOnce:
+def once_for_run(book: Ledger, run: BookedRun) -> DrawOnce:
     """The function that draws each step of this run once, and stores what the step releases."""
     drawn: set[str] = set()
 
@@ -44,7 +42,4 @@ def rows_as_parquet(released: Any) -> bytes:
             for name, column in zip(released.schema.names, released.columns, strict=True)
         }
     )
-    ordered = plain.sort_by([(name, "ascending") for name in plain.schema.names])
-    buffer = io.BytesIO()
-    pq.write_table(ordered, buffer, compression="zstd")
-    return buffer.getvalue()
+    return as_parquet(plain.sort_by([(name, "ascending") for name in plain.schema.names]))

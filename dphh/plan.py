@@ -50,9 +50,7 @@ class Plan:
 
     @property
     def privacy(self) -> Privacy:
-        if (corpus := self.corpus) is None:
-            return self.price.privacy
-        return privacy_of_corpus(self.price, corpus.user, of_files=corpus.kind == "path")
+        return privacy_of_corpus(self.price, self.corpus)
 
     @property
     def finds(self) -> Finds:

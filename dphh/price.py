@@ -8,6 +8,7 @@ from typing import Any, Literal
 from dphh.level import FoundCounts, Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
+from dphh.reader.corpus import Corpus
 from dphh.reader.user import PROMISE_CONDITION
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
@@ -102,16 +103,18 @@ def warnings_of(epsilon: float, delta: float) -> tuple[str, ...]:
     return tuple(said)
 
 
-def privacy_of_corpus(price: Price, user: tuple[str, ...], *, of_files: bool) -> Privacy:
-    """The privacy statement of a price for a corpus. With several user columns the unit is less
-    than a user. Unless the corpus is `of_files`, the statement has a condition on its rows."""
+def privacy_of_corpus(price: Price, corpus: Corpus | None) -> Privacy:
+    """The privacy statement of a price for a corpus, if there is one. With several user columns the
+    unit is less than a user. Of a table in memory, the statement has a condition on its rows."""
     privacy = price.privacy
-    if not of_files:
+    if corpus is None:
+        return privacy
+    if corpus.kind != "path":
         caveats = (f"provided that {PROMISE_CONDITION}", *privacy.caveats)
         privacy = replace(privacy, provided=PROMISE_CONDITION, caveats=caveats)
-    if len(user) == 1:
+    if len(corpus.user) == 1:
         return privacy
-    columns = " and ".join(user)
+    columns = " and ".join(corpus.user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
         privacy = replace(privacy, unit=unit, protects="combination")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, sent_table, stored_table
+from dphh.columns import (
+    DIGEST_FIELD,
+    as_parquet,
+    as_release_table,
+    digest_of,
+    sent_table,
+    stored_table,
+)
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
@@ -268,10 +274,8 @@ class Release:
             for field in self.table.schema
             if field.metadata
         }
-        buffer = io.BytesIO()
-        named = self.table.replace_schema_metadata({_RUN_ID_KEY: self.run_id.encode(), **said})
-        pq.write_table(named, buffer, compression="zstd")
-        return buffer.getvalue()
+        named = {_RUN_ID_KEY: self.run_id.encode(), **said}
+        return as_parquet(self.table.replace_schema_metadata(named))
 
     def dumps(self) -> str:
         # With sorted keys, a release that the ledger returns is identical byte for byte.

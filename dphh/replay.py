@@ -1,6 +1,6 @@
 """Replay: the same request on the same data returns the earlier release and spends nothing.
 
-A request is its verb, options, corpus and price; of a table in memory, its account too. Files are
+A request is its verb, options, corpus and booking; of a table in memory, its account too. Files are
 the same if their names, sizes and modification times are; the ledger keeps a few bits of a hash of
 these with each run. A table in memory is the same if it is the same object in the same process; no
 other comparison is made.

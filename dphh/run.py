@@ -23,11 +23,10 @@ from dphh.engines.host import Host
 from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
 from dphh.files.stopping import received_signal
 from dphh.journal import once_for_run
-from dphh.ledger import Booked, Ledger, Request
+from dphh.ledger import BookedRun, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
-from dphh.privacy.events import events_to_json
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
@@ -188,7 +187,7 @@ def _check_arguments(
         )
 
 
-def _warn_of_other_data(hash_of_files: str, before: Booked) -> None:
+def _warn_of_other_data(hash_of_files: str, before: BookedRun) -> None:
     """Warn if the run before was of other data, or if that is not known."""
     if not hash_of_files:
         seen = "whether its data changed is not seen"
@@ -216,7 +215,7 @@ def _save_to_folder(release: Release, out: str | Path | None) -> Release:
 
 
 def _say_notes_at_start(
-    corpus: Corpus, booked: Booked, note_on_earlier_run: Note | None, say: Progress
+    corpus: Corpus, booked: BookedRun, note_on_earlier_run: Note | None, say: Progress
 ) -> None:
     if note_on_earlier_run is not None:
         say(note_on_earlier_run)
@@ -229,7 +228,7 @@ def _say_notes_at_start(
 
 
 @contextmanager
-def _recording_failure(price: Price, book: Ledger, booked: Booked) -> Iterator[None]:
+def _recording_failure(price: Price, book: Ledger, booked: BookedRun) -> Iterator[None]:
     """Record a run that fails here as failed, and say in its error what was spent."""
     try:
         yield
@@ -262,14 +261,11 @@ def release_of(
     """The release of a run: the table of all that its levels released, and the manifest."""
     levels, table, counting = found
     manifest = {
-        "verb": price.verb,
-        "method": price.method,
+        **price.to_json(),
         "run_id": run_id,
         "parameters": recorded_parameters(price, corpus),
-        "privacy": privacy_of_corpus(price, corpus.user, of_files=corpus.kind == "path").to_json(),
+        "privacy": privacy_of_corpus(price, corpus).to_json(),
         "levels": [step.manifest_entry() for step in levels],
-        "finds": price.finds.to_json(),
-        "events": events_to_json(price.events),
         "randomness": (
             "a test's seed: this release is NOT private"
             if randomness.is_test
@@ -283,8 +279,6 @@ def release_of(
             "pyarrow": pa.__version__,
         },
     }
-    if price.prior is not None:
-        manifest["prior"] = price.prior.to_json()
     if counting is not None:
         manifest["counting"] = counting
     manifest["columns"] = {
@@ -296,7 +290,7 @@ def release_of(
     return Release(table, json.loads(json.dumps(manifest)))
 
 
-def settle(book: Ledger, release: Release, booked: Booked) -> Release:
+def settle(book: Ledger, release: Release, booked: BookedRun) -> Release:
     """Store the release in the ledger and return it, or the one that another process stored
     first."""
     try:

@@ -3,26 +3,14 @@ the ledger holds."""
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dphh.asking.macros import (
-    CORPORA_SCHEMA,
-    HELP_SCHEMA,
-    LEDGER_SCHEMA,
-    OPTIONS_SCHEMA,
-    PLAN_SCHEMA,
-    RELEASES_SCHEMA,
-    Macro,
-    corpus_options_by_sql_name,
-    macros,
-)
-from dphh.ledger import Account, Entry, Ledger
+from dphh.asking.macros import PLAN_SCHEMA, Macro, corpus_options_by_sql_name, macros
+from dphh.ledger import Ledger
 from dphh.reader.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS
 from dphh.release import stored_release
@@ -40,21 +28,40 @@ def answer_without_plan(
 ) -> pa.Table:
     """The answer of a macro that neither prices nor runs a plan. `with_corpus_options`: as in
     `macros`."""
+    rows: list[tuple[Any, ...]]
     match macro.name:
-        case "ledger":
-            return _ledger_table(ledger.accounts())
-        case "corpora":
-            return _corpora_table(ledger.accounts())
-        case "releases":
-            return _releases_table(ledger.runs())
         case "release":
             return stored_release(ledger, arguments.get("run_id", "")).table
+        case "ledger":
+            rows = [
+                (
+                    each.name,
+                    *(each.cap.epsilon, each.cap.delta),
+                    each.used,
+                    *(each.one_more.epsilon, each.one_more.delta),
+                    each.runs,
+                )
+                for each in ledger.accounts()
+            ]
+        case "corpora":
+            rows = [
+                (
+                    each.name,
+                    ", ".join(each.corpus.user),
+                    each.corpus.content.column,
+                    json.dumps(each.groups) if each.groups else None,
+                )
+                for each in ledger.accounts()
+            ]
+        case "releases":
+            rows = _rows_of_releases(ledger)
         case "help":
             costs = {True: "its price, once", False: "nothing"}
             every = macros(with_corpus_options=with_corpus_options).values()
             rows = [(costs[each.spends], each.example_call, each.summary) for each in every]
-            return _table(rows, HELP_SCHEMA)
-    return _options_table(arguments.get("verb", ""), with_corpus_options)
+        case _:
+            rows = _rows_of_options(arguments.get("verb", ""), with_corpus_options)
+    return _table(rows, macro.columns)
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
@@ -68,34 +75,11 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
     return _table(facts, PLAN_SCHEMA)
 
 
-def _ledger_table(accounts: Iterable[Account]) -> pa.Table:
-    rows = [
-        (
-            each.name,
-            *(each.cap.epsilon, each.cap.delta),
-            each.used,
-            *(each.one_more.epsilon, each.one_more.delta),
-            each.runs,
-        )
-        for each in accounts
-    ]
-    return _table(rows, LEDGER_SCHEMA)
-
-
-def _corpora_table(accounts: Iterable[Account]) -> pa.Table:
-    """A row for each corpus: its columns, and the groups that its owner has declared as public."""
-    rows = []
-    for each in accounts:
-        groups = json.dumps(each.groups) if each.groups else None
-        rows.append((each.name, ", ".join(each.corpus.user), each.corpus.content.column, groups))
-    return _table(rows, CORPORA_SCHEMA)
-
-
-def _releases_table(entries: Iterable[Entry]) -> pa.Table:
+def _rows_of_releases(ledger: Ledger) -> list[tuple[Any, ...]]:
     """The settled releases. Their parameters are those of the verb alone: how the corpus is read is
     shown to its owner only."""
     of_corpus = ("user", "content")
-    rows = [
+    return [
         (
             entry.run_id,
             ", ".join(entry.accounts),
@@ -105,16 +89,15 @@ def _releases_table(entries: Iterable[Entry]) -> pa.Table:
             entry.changed.replace(tzinfo=None),
             json.dumps({k: v for k, v in entry.parameters.items() if k not in of_corpus}),
         )
-        for entry in entries
+        for entry in ledger.runs()
         if entry.state == "settled"
     ]
-    return _table(rows, RELEASES_SCHEMA)
 
 
-def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
+def _rows_of_options(verb: str, with_corpus_options: bool) -> list[tuple[Any, ...]]:
     """The options of a verb and, `with_corpus_options`, those of its corpus and its run."""
     check_choice("verb", verb, VERBS)
-    rows: list[tuple[str, str | None, str]] = [
+    rows: list[tuple[Any, ...]] = [
         (
             name,
             "needed" if option.default is option.empty else shown_default(option),
@@ -129,13 +112,7 @@ def _options_table(verb: str, with_corpus_options: bool) -> pa.Table:
             ("account", None, "The account in the ledger that pays, of a table or a view."),
             ("run_id", None, RUN_HELP["run_id"]),
         ]
-    return _table(rows, OPTIONS_SCHEMA)
-
-
-def as_parquet(table: pa.Table) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(table, file, compression="zstd")
-    return file.getvalue()
+    return rows
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

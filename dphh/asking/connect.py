@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.asking import answers
-from dphh.asking.asked import narrowed_corpus_of_account, required_corpus_name, typed_options
 from dphh.asking.macros import (
     SQL_NAME_OF_OPTION,
     Macro,
@@ -31,6 +30,7 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
+from dphh.asking.parsed import narrowed_corpus_of_account, required_corpus_name, typed_options
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger

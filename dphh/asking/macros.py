@@ -30,31 +30,22 @@ SQL_NAME_OF_OPTION = {
 }
 
 
-def _columns_of_type(names: str, kind: pa.DataType) -> dict[str, pa.DataType]:
-    return dict.fromkeys(names.split(), kind)
+_NUMBERS = "epsilon delta cap_epsilon cap_delta used one_more_epsilon one_more_delta"
+#: The types of the columns that macros have beside those of releases. All others are texts.
+_TYPES = {
+    **dict.fromkeys(_NUMBERS.split(), pa.float64()),
+    "runs": pa.int64(),
+    "line": pa.int32(),
+    "made": pa.timestamp("us"),  # UTC
+}
 
 
-_TEXT, _NUMBER = pa.string(), pa.float64()
-# Below: the columns of the rows that macros return, as Arrow schemas.
+def _columns(names: str) -> pa.Schema:
+    return pa.schema([(name, _TYPES.get(name, pa.string())) for name in names.split()])
+
+
 #: The column `line` numbers the facts of a plan, because rows of SQL have no order.
-PLAN_SCHEMA = pa.schema({**_columns_of_type("section fact value", _TEXT), "line": pa.int32()})
-_BUDGET_COLUMN_NAMES = "cap_epsilon cap_delta used one_more_epsilon one_more_delta"
-LEDGER_SCHEMA = pa.schema(
-    {"corpus": _TEXT, **_columns_of_type(_BUDGET_COLUMN_NAMES, _NUMBER), "runs": pa.int64()}
-)
-CORPORA_SCHEMA = pa.schema(_columns_of_type("corpus user_columns content_column groups", _TEXT))
-RELEASES_SCHEMA = pa.schema(
-    {
-        **_columns_of_type("run_id corpus verb", _TEXT),
-        **_columns_of_type("epsilon delta", _NUMBER),
-        "made": pa.timestamp("us"),  # UTC
-        "parameters": _TEXT,
-    }
-)
-#: The columns of all verbs' releases; NULL where a release lacks one.
-RELEASE_SCHEMA = pa.schema(COLUMN_TYPES)
-HELP_SCHEMA = pa.schema(_columns_of_type("costs call what", _TEXT))
-OPTIONS_SCHEMA = pa.schema(_columns_of_type("option default what", _TEXT))
+PLAN_SCHEMA = _columns("section fact value line")
 _SQL_TYPE_OF_ARROW_TYPE = {
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
@@ -107,19 +98,39 @@ _MACROS_WITHOUT_VERB = (
     Macro(
         "ledger",
         (),
-        LEDGER_SCHEMA,
+        _columns("corpus cap_epsilon cap_delta used one_more_epsilon one_more_delta runs"),
         "The cap of each corpus, the used share of it, and what one more run may have.",
     ),
-    Macro("corpora", (), CORPORA_SCHEMA, "The corpora, their columns, and groups to count within."),
-    Macro("releases", (), RELEASES_SCHEMA, "The releases that you have made, with their run ids."),
+    Macro(
+        "corpora",
+        (),
+        _columns("corpus user_columns content_column groups"),
+        "The corpora, their columns, and groups to count within.",
+    ),
+    Macro(
+        "releases",
+        (),
+        _columns("run_id corpus verb epsilon delta made parameters"),
+        "The releases that you have made, with their run ids.",
+    ),
     Macro(
         "release",
         ("run_id",),
-        RELEASE_SCHEMA,
+        pa.schema(COLUMN_TYPES),  # of all verbs; NULL where a release lacks one
         "A release by its run id, which dphh_releases() shows.",
     ),
-    Macro("help", (), HELP_SCHEMA, "Every macro, what it costs, and how it is called."),
-    Macro("options", ("verb",), OPTIONS_SCHEMA, "The options of a verb, and the default of each."),
+    Macro(
+        "help",
+        (),
+        _columns("costs call what"),
+        "Every macro, what it costs, and how it is called.",
+    ),
+    Macro(
+        "options",
+        ("verb",),
+        _columns("option default what"),
+        "The options of a verb, and the default of each.",
+    ),
 )
 
 

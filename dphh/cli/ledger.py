@@ -18,6 +18,7 @@ from dphh.cli.options import (
     existing_ledger,
     json_option,
     ledger_option,
+    quiet_option,
 )
 from dphh.cli.signatures import as_flag
 from dphh.engines import open_host
@@ -37,15 +38,11 @@ from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
 
 _rule_option = click.option(
-    "--kept",
-    "rule",
+    "--rule",
     type=click.Choice(RULES),
     help="How costs are added up under the cap: divergence (the default; for items, ngrams, "
     "counts), or sums (for trie and ldp-trie).",
 )
-
-
-_quiet_option = click.option("--quiet", is_flag=True, help="Only errors on standard error.")
 
 
 @click.group()
@@ -69,7 +66,7 @@ def ledger() -> None:
 @click.option(
     "--both-pay", is_flag=True, help="Allow files of another account: runs on them pay from both."
 )
-@_quiet_option
+@quiet_option
 @ledger_option
 @click.pass_context
 def add(
@@ -99,8 +96,8 @@ def add(
     notes = _notes_on_corpus(named)
     how = {"if_missing": if_missing, "replace": replace, "both_pay": both_pay}
     made = Ledger(ledger_file).add(account, named, epsilon, delta, rule, **how)
-    if (made.cap.epsilon, made.cap.delta, rule or made.cap.kept) != (epsilon, delta, made.cap.kept):
-        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), kept by {made.cap.kept}"
+    if (made.cap.epsilon, made.cap.delta, rule or made.cap.rule) != (epsilon, delta, made.cap.rule):
+        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), rule {made.cap.rule}"
         notes.append(f"{account} exists and keeps its cap {said}")
     for note in notes if not quiet else ():
         click.echo(f"note: {note}", err=True)
@@ -199,7 +196,7 @@ def declare_or_show_groups(
 @ledger.command()
 @click.argument("account", required=False)
 @json_option
-@_quiet_option
+@quiet_option
 @ledger_option
 def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) -> None:
     """Show what was spent, the caps, and what is left; of one ACCOUNT also its runs and history.
@@ -272,7 +269,7 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
     "--history", is_flag=True, help="Write the changes of caps, shares and tokens instead."
 )
 @click.option("--replace", is_flag=True, help="If FILE exists, write it anew.")
-@_quiet_option
+@quiet_option
 @ledger_option
 def export(file: str, history: bool, replace: bool, quiet: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dphh.asking.asked import narrowed_corpus_of_account
+from dphh.asking.parsed import narrowed_corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, flag, grouped_option, option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
@@ -58,6 +58,9 @@ run_options = with_options(
 )
 json_option = grouped_option(
     "--json", "as_json", group=SHOW, is_flag=True, help="Print one JSON object, for programs."
+)
+quiet_option = grouped_option(
+    "--quiet", group=SHOW, is_flag=True, help="Only errors on standard error."
 )
 
 

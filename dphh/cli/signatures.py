@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from dphh.asking.asked import typed_value, types_of_option
+from dphh.asking.parsed import typed_value, types_of_option
 from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 from dphh.wording.options import shown_default

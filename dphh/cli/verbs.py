@@ -20,6 +20,7 @@ from dphh.cli.options import (
     json_option,
     ledger_option,
     options_given,
+    quiet_option,
     run_option,
     run_options,
     with_options,
@@ -54,7 +55,7 @@ _options_of_any_run = with_options(
     ),
     run_option("out", SHOW),
     json_option,
-    grouped_option("--quiet", group=SHOW, is_flag=True, help="Only errors on standard error."),
+    quiet_option,
 )  # fmt: skip
 
 

@@ -31,10 +31,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dphh.asking.answers import as_parquet
-from dphh.asking.asked import required_corpus_name, typed_options
 from dphh.asking.clients import gateway_page
 from dphh.asking.macros import Macro, macros
+from dphh.asking.parsed import required_corpus_name, typed_options
+from dphh.columns import as_parquet
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.connections import without_limits
 from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, table_without_plan

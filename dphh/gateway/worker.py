@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from dphh.asking.answers import as_parquet, plan_table
+from dphh.asking.answers import plan_table
+from dphh.columns import as_parquet
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
 from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, ledger_section

@@ -1,4 +1,4 @@
-"""The ledger: accounts with caps, runs with their prices, and the releases that were made.
+"""The ledger: accounts with caps, runs with their bookings, and the releases that were made.
 
 Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
 `accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
@@ -9,7 +9,7 @@ A ledger stops mistakes among people who may read the data anyway (docs/threats.
 """
 
 from dphh.ledger.book import Ledger
-from dphh.ledger.entries import Booked, Entry, Request
+from dphh.ledger.entries import BookedRun, Entry, Request
 from dphh.ledger.spending import Account, Outlook
 
-__all__ = ["Account", "Booked", "Entry", "Ledger", "Outlook", "Request"]
+__all__ = ["Account", "BookedRun", "Entry", "Ledger", "Outlook", "Request"]

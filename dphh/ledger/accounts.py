@@ -51,6 +51,8 @@ class Accounts:
         named = local_path_to_write("ledger", path or default_path())
         self.path = Path(os.path.realpath(named.expanduser()))
         self.analyst = analyst
+        #: The ids of the runs that this object booked or continued.
+        self.booked_here: set[str] = set()
         if create:
             with writing(self.path, create=True):
                 pass
@@ -70,13 +72,13 @@ class Accounts:
         corpus: Corpus,
         epsilon: float,
         delta: float,
-        kept: Rule | None = None,
+        rule: Rule | None = None,
         *,
         if_missing: bool = False,
         replace: bool = False,
         both_pay: bool = False,
     ) -> Account:
-        """Add an account: a name and a cap for a corpus. `kept`: the rule of the cap, "divergence"
+        """Add an account: a name and a cap for a corpus. `rule`: the rule of the cap, "divergence"
         (the default: for items, ngrams and counts) or "sums" (for trie and ldp_trie; the default
         at delta 0).
 
@@ -87,7 +89,7 @@ class Accounts:
         Earlier runs on any of the corpus's files count as spent. Files of another account are
         refused, unless `both_pay`: each run on them then pays from both.
         """
-        cap = checked_cap(epsilon, delta, kept)
+        cap = checked_cap(epsilon, delta, rule)
         _check_account_name(account)
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
@@ -103,14 +105,14 @@ class Accounts:
                         "`dphh ledger cap`, or say that it is for this corpus from now on: "
                         "replace=True"
                     )
-                _refuse_other_promise(there, corpus.user, kept or there.cap.kept)
+                _refuse_other_promise(there, corpus.user, rule or there.cap.rule)
             if not both_pay:
                 _refuse_files_of_others(con, account, corpus)
             if there is None:
                 con.execute(
-                    "INSERT INTO accounts (name, source, epsilon, delta, kept) "
+                    "INSERT INTO accounts (name, source, epsilon, delta, rule) "
                     "VALUES (?, ?, ?, ?, ?)",
-                    (account, text, cap.epsilon, cap.delta, cap.kept),
+                    (account, text, cap.epsilon, cap.delta, cap.rule),
                 )
                 record_change(con, "cap", account, None, _cap_in_words(cap))
             else:
@@ -132,19 +134,19 @@ class Accounts:
 
     @checked_call
     def set_cap(
-        self, account: str, epsilon: float, delta: float, kept: Rule | None = None
+        self, account: str, epsilon: float, delta: float, rule: Rule | None = None
     ) -> Account:
-        """Change a cap. Its rule stays; until the account has runs, `kept` may name another. A cap
+        """Change a cap. Its rule stays; until the account has runs, `rule` may name another. A cap
         below what was spent is allowed, and refuses all further runs."""
         with writing(self.path) as con:
             before = account_named(con, account)
-            if kept is None and delta > 0:
-                kept = before.cap.kept
-            cap = checked_cap(epsilon, delta, kept)
-            _refuse_other_promise(before, before.corpus.user, cap.kept)
+            if rule is None and delta > 0:
+                rule = before.cap.rule
+            cap = checked_cap(epsilon, delta, rule)
+            _refuse_other_promise(before, before.corpus.user, cap.rule)
             con.execute(
-                "UPDATE accounts SET epsilon = ?, delta = ?, kept = ? WHERE id = ?",
-                (cap.epsilon, cap.delta, cap.kept, before.id),
+                "UPDATE accounts SET epsilon = ?, delta = ?, rule = ? WHERE id = ?",
+                (cap.epsilon, cap.delta, cap.rule, before.id),
             )
             record_change(con, "cap", account, _cap_in_words(before.cap), _cap_in_words(cap))
             return account_named(con, account)
@@ -252,7 +254,7 @@ class Accounts:
                     f"share: {budget} is more than the cap of {account!r}, {whole.cap}; give at "
                     "most that"
                 )
-            before = share_of(con, whole, analyst)
+            before = next(iter(shares_of(con, [whole], analyst)), None)
             con.execute(
                 "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
                 (whole.id, analyst, budget.epsilon, budget.delta),
@@ -263,13 +265,7 @@ class Accounts:
     def shares(self, analyst: str | None = None) -> list[Account]:
         """Every share, or one analyst's, in the order of the accounts."""
         with reading(self.path) as con:
-            names = con.execute("SELECT DISTINCT analyst FROM shares ORDER BY analyst").fetchall()
-            return [
-                share
-                for whole in accounts_in(con)
-                for (name,) in names
-                if analyst in (None, name) and (share := share_of(con, whole, name)) is not None
-            ]
+            return shares_of(con, accounts_in(con), analyst)
 
     def give_token(self, analyst: str) -> str:
         """A new token for an analyst, in place of an earlier one. Only its hash is stored."""
@@ -306,7 +302,7 @@ class Accounts:
 # The functions below run inside the caller's transaction, on its connection.
 
 
-def _refuse_other_promise(account: Account, user: tuple[str, ...], kept: Rule) -> None:
+def _refuse_other_promise(account: Account, user: tuple[str, ...], rule: Rule) -> None:
     """Refuse other user columns, or another rule, for an account that has runs."""
     if not account.runs:
         return
@@ -319,12 +315,12 @@ def _refuse_other_promise(account: Account, user: tuple[str, ...], kept: Rule) -
             "account, for which the runs count as spent too; first this account, unchanged, gets "
             "another place instead of these files, by replace=True"
         )
-    if kept != account.cap.kept:
+    if rule != account.cap.rule:
         raise UsageError(
-            f"kept: {account.name!r} has {runs}, so its rule stays {account.cap.kept!r}: where "
-            f"releases may have led to the change to {kept!r}, neither rule's theorem holds. "
-            "Nothing was changed. Leave kept out"
-            + (", and give a delta above 0" if account.cap.kept == "divergence" else "")
+            f"rule: {account.name!r} has {runs}, so its rule stays {account.cap.rule!r}: where "
+            f"releases may have led to the change to {rule!r}, neither rule's theorem holds. "
+            "Nothing was changed. Leave rule out"
+            + (", and give a delta above 0" if account.cap.rule == "divergence" else "")
         )
 
 
@@ -352,12 +348,12 @@ def account_names(con: sqlite3.Connection) -> list[str]:
 def accounts_in(
     con: sqlite3.Connection, which: Callable[[Corpus], bool] = lambda corpus: True
 ) -> list[Account]:
-    """The accounts for whose corpus `which` is true, with the prices of the runs that they paid
-    for. Reading the prices of all accounts takes long."""
-    query = 'SELECT id, name, source, epsilon, delta, kept, "groups" FROM accounts ORDER BY id'
+    """The accounts for whose corpus `which` is true, with the bookings of the runs that they
+    paid for. Reading those of all accounts takes long."""
+    query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
     return [
-        Account(number, name, corpus, Cap(epsilon, delta, kept), prices(con, number), groups)
-        for number, name, text, epsilon, delta, kept, declared in con.execute(query)
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings_of(con, number), groups)
+        for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
     ]
@@ -373,10 +369,10 @@ def account_named(con: sqlite3.Connection, name: str) -> Account:
     )
 
 
-def prices(
+def bookings_of(
     con: sqlite3.Connection, account_id: int, analyst: str | None = None
 ) -> tuple[Booking, ...]:
-    """The prices of an account's runs, in their order; with `analyst`, of that analyst's runs."""
+    """The bookings of an account's runs, in their order; with `analyst`, of that analyst's runs."""
     query = """
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
@@ -388,14 +384,22 @@ def prices(
     )
 
 
-def share_of(con: sqlite3.Connection, account: Account, analyst: str) -> Account | None:
-    """The analyst's share of an account, under the account's rule; None if there is none."""
-    query = "SELECT epsilon, delta FROM shares WHERE account = ? AND analyst = ?"
-    for epsilon, delta in con.execute(query, (account.id, analyst)):
-        cap = Cap(epsilon, delta, account.cap.kept if delta > 0 else default_rule(delta))
-        own = prices(con, account.id, analyst)
-        return replaced(account, cap=cap, prices=own, analyst=analyst, whole=account)
-    return None
+def shares_of(
+    con: sqlite3.Connection, accounts: Sequence[Account], analyst: str | None = None
+) -> list[Account]:
+    """All analysts' shares of these accounts, or one analyst's, each under its account's rule."""
+    query = """
+        SELECT analyst, epsilon, delta FROM shares
+        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
+    """
+    shares = []
+    for whole in accounts:
+        asked = {"account": whole.id, "analyst": analyst}
+        for name, epsilon, delta in con.execute(query, asked).fetchall():
+            cap = Cap(epsilon, delta, whole.cap.rule if delta > 0 else default_rule(delta))
+            own = bookings_of(con, whole.id, name)
+            shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
+    return shares
 
 
 def record_change(
@@ -438,7 +442,7 @@ def _check_account_name(name: str) -> None:
 
 
 def _cap_in_words(cap: Cap) -> str:
-    return str(cap) + ("" if cap.kept == default_rule(cap.delta) else f", kept by {cap.kept}")
+    return str(cap) + ("" if cap.rule == default_rule(cap.delta) else f", rule {cap.rule}")
 
 
 def _hash_of(token: str) -> str:

@@ -1,12 +1,12 @@
 """The ledger: the budget that survives the process.
 
 One transaction books a run: it either finds the same request, or checks the caps and inserts the
-run with its whole price, before a row is read. From then on the price is spent, whatever happens to
-the process. Each level is stored as it is drawn, before it is used; a run that was killed or failed
+run with its booking, before a row is read. From then on it is spent, whatever happens to the
+process. Each level is stored as it is drawn, before it is used; a run that was killed or failed
 continues with the first level that is not stored. The release is stored when the run settles. Of
 several processes with the same run, the first to store a level or a release decides what it is.
 
-The ledger holds parameters, prices and releases: nothing that may not leave the building.
+The ledger holds parameters, bookings and releases: nothing that may not leave the building.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dphh.ledger.accounts import (
     account_names,
     accounts_in,
     login_name,
-    share_of,
+    shares_of,
     start_of_today,
 )
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     RUN_COLUMNS,
-    Booked,
+    BookedRun,
     Change,
     Entry,
     Manifest,
@@ -78,17 +78,6 @@ class Ledger(Accounts):
     new ledger, as by a misspelled path, nothing is spent yet and nothing is capped.
     """
 
-    def __init__(
-        self,
-        path: str | Path | None = None,
-        analyst: str | None = None,
-        *,
-        create: bool = False,
-    ) -> None:
-        super().__init__(path, analyst, create=create)
-        #: The ids of the runs that this object booked or continued.
-        self.booked_here: set[str] = set()
-
     def book(
         self,
         request: Request,
@@ -98,9 +87,9 @@ class Ledger(Accounts):
         run_id: str | None = None,
         again: bool = False,
         require_account: bool = False,
-    ) -> Booked:
-        """Find the run of this request; if there is none, charge its whole price to every account
-        that pays.
+    ) -> BookedRun:
+        """Find the run of this request; if there is none, charge its booking to every account that
+        pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
         the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
@@ -129,7 +118,7 @@ class Ledger(Accounts):
 
     def before_reading(
         self, request: Request, run_id: str | None, require_account: bool = False
-    ) -> Booked | None:
+    ) -> BookedRun | None:
         """What `book` would do, asked before any data is read: the settled run with this id; None
         if a run may begin or continue. Refuses what `book` refuses."""
         places = places_of(request.corpus)
@@ -154,14 +143,12 @@ class Ledger(Accounts):
             except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
             if self.analyst is not None:
-                shares = [share_of(con, each, self.analyst) for each in payers[:1]]
-                payers = [each for each in shares if each is not None]
-        price = request.price
+                payers = shares_of(con, payers[:1], self.analyst)
         ahead = [
             (
                 each.name,
-                share_used([price], each.cap),
-                number_that_fit(each.prices, each.cap, price),
+                share_used([request.booking], each.cap),
+                number_that_fit(each.bookings, each.cap, request.booking),
             )
             for each in payers
         ]
@@ -169,17 +156,17 @@ class Ledger(Accounts):
         return Outlook(tuple(payers), refused, scarcest)
 
     def accounts_of(self, corpus: Corpus) -> list[Account]:
-        """The accounts that pay for runs on a corpus. Refuses runs that no price would allow."""
+        """The accounts that pay for runs on a corpus. Refuses one on which no run can be booked."""
         places = places_of(corpus)
         with reading(self.path) as con:
             return self._payers(con, corpus, places)
 
-    def level(self, run: Booked, step: str) -> bytes | None:
+    def level(self, run: BookedRun, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
             return _stored_rows(con, _number_of_unfinished_run(con, run), step)
 
-    def keep_level(self, run: Booked, step: str, data: bytes) -> bytes:
+    def keep_level(self, run: BookedRun, step: str, data: bytes) -> bytes:
         """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
             number = _number_of_unfinished_run(con, run)
@@ -188,7 +175,7 @@ class Ledger(Accounts):
             _store(con, number, step, data)
         return data
 
-    def settle(self, run: Booked, manifest: Manifest, parquet: bytes) -> StoredRelease:
+    def settle(self, run: BookedRun, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
         with writing(self.path) as con:
@@ -206,7 +193,7 @@ class Ledger(Accounts):
             _store(con, number, RELEASE_STEP, parquet)
         return StoredRelease(manifest, parquet)
 
-    def failed(self, run: Booked) -> None:
+    def failed(self, run: BookedRun) -> None:
         """Record that an attempt has ended without a release. Its price stays spent, and a repeated
         request continues it."""
         with writing(self.path) as con:
@@ -280,8 +267,8 @@ class Ledger(Accounts):
             SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
             ORDER BY sequence DESC LIMIT 1
         """
-        found = con.execute(query, (request.digest, self.analyst)).fetchall()
-        return found[0] if found else None
+        found: sqlite3.Row | None = con.execute(query, (request.digest, self.analyst)).fetchone()
+        return found
 
     def _payers(
         self,
@@ -321,17 +308,17 @@ class Ledger(Accounts):
     ) -> None:
         """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
         allow."""
-        shares: list[Account | None] = []
+        shares: list[Account] = []
         if self.analyst is not None:
-            shares = [share_of(con, each, self.analyst) for each in payers]
-            if shares[0] is None:  # the share of the account that the request names
+            shares = shares_of(con, payers, self.analyst)
+            if not shares or shares[0].id != payers[0].id:  # the account that the request names
                 raise BudgetRefused(
                     f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
                     "spent. Only the account's owner can give one."
                 )
-        for each in [*filter(None, shares), *([] if shares_only else payers)]:
+        for each in [*shares, *([] if shares_only else payers)]:
             same_user = each.corpus.user == request.corpus.user
-            if same_user and fits([*each.prices, request.price], each.cap):
+            if same_user and fits([*each.bookings, request.booking], each.cap):
                 continue
             if self.analyst is not None and each in payers:
                 # An analyst must not learn what others have spent, nor of other accounts.
@@ -345,7 +332,7 @@ class Ledger(Accounts):
                     f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                     "does not protect them. Nothing was spent. Use the account's user columns."
                 )
-            raise BudgetRefused(refusal(each.label, each.prices, each.cap, request.price))
+            raise BudgetRefused(refusal(each.label, each.bookings, each.cap, request.booking))
 
     def _insert_run(
         self,
@@ -355,7 +342,7 @@ class Ledger(Accounts):
         setting: Setting,
         files: str | None,
         payers: Sequence[Account],
-    ) -> Booked:
+    ) -> BookedRun:
         day, key = start_of_today(), os.urandom(32)
         row = {
             "run_id": run_id,
@@ -366,9 +353,9 @@ class Ledger(Accounts):
             "verb": request.verb,
             "parameters": canonical_json(request.parameters),
             "source": canonical_json(as_recorded(request.corpus)),
-            "events": canonical_json(events_to_json(request.price.events)),
-            "epsilon": request.price.epsilon,
-            "delta": request.price.delta,
+            "events": canonical_json(events_to_json(request.booking.events)),
+            "epsilon": request.booking.epsilon,
+            "delta": request.booking.delta,
             "state": "running",
             "recorded": day,
             "changed": day,
@@ -381,7 +368,7 @@ class Ledger(Accounts):
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
         ).lastrowid
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
-        return Booked(run_id, tuple(each.name for each in payers), new=True, key=key)
+        return BookedRun(run_id, tuple(each.name for each in payers), new=True, key=key)
 
     def _entries(
         self, con: sqlite3.Connection, account: str | None = None, run: int | None = None
@@ -422,10 +409,12 @@ class Ledger(Accounts):
 # The functions below run inside the caller's transaction, on its connection.
 
 
-def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> Booked:
+def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting) -> BookedRun:
     """The run that a repeated request gets: settled, or to be continued with the same setting."""
     run, run_id = found["sequence"], found["run_id"]
-    again = Booked(run_id, _payer_names(con, run), new=False, files=found["files"] or "")
+    payers = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": None})
+    names = tuple(name for (name,) in payers)
+    again = BookedRun(run_id, names, new=False, files=found["files"] or "")
     if found["state"] == "settled":
         return replace(again, settled=True)
     began: Setting = json.loads(found["setting"])
@@ -453,7 +442,7 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
 
 
-def _number_of_unfinished_run(con: sqlite3.Connection, run: Booked) -> int:
+def _number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
     """The sequence number of a run that has not settled. By its key it is told from a run with the
     same id in a ledger that was put in this one's place."""
     query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
@@ -485,12 +474,7 @@ def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredReleas
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
-def _payer_names(con: sqlite3.Connection, run: int, analyst: str | None = None) -> tuple[str, ...]:
-    """The accounts that paid for a run; for an analyst, only those that gave them a share."""
-    found = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": analyst})
-    return tuple(name for (name,) in found)
-
-
 def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
-    found = con.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchall()
-    return found[0] if found else None
+    query = "SELECT * FROM runs WHERE run_id = ?"
+    found: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
+    return found

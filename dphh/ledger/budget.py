@@ -52,12 +52,19 @@ class Budget:
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
+    @property
+    def may_have(self) -> str:
+        """What a run may have, rounded down, so that a request for the shown numbers is granted."""
+        down = Context(prec=4, rounding=ROUND_DOWN).create_decimal
+        epsilon, delta = (float(down(repr(each))) for each in (self.epsilon, self.delta))
+        return f"may have epsilon {epsilon:.4g} at delta {delta:.4g}"
+
 
 @dataclass(frozen=True)
 class Cap(Budget):
     """The (epsilon, delta) that an owner allows, and the rule that adds up runs' costs under it."""
 
-    kept: Rule
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -81,11 +88,6 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share <= 100 else "more than 10,000%"
 
 
-def four_digits_down(number: float) -> str:
-    """Four digits, rounded down, so that a request for the shown number is granted."""
-    return f"{float(Context(prec=4, rounding=ROUND_DOWN).create_decimal(repr(number))):.4g}"
-
-
 def checked_budget(epsilon: float, delta: float) -> Budget:
     """Check a budget: epsilon finite and at least 0, delta at least 0 and below 1."""
     epsilon, delta = float(epsilon), float(delta)  # so that repr() gives the decimal as written
@@ -96,17 +98,17 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon, delta)
 
 
-def checked_cap(epsilon: float, delta: float, kept: Rule | None = None) -> Cap:
+def checked_cap(epsilon: float, delta: float, rule: Rule | None = None) -> Cap:
     """Check a cap and its rule. Without a rule it is "divergence", and at delta 0 "sums"."""
     budget = checked_budget(epsilon, delta)
-    kept = kept or default_rule(budget.delta)
-    check_choice("kept", kept, RULES)
-    if kept == "divergence" and budget.delta == 0:
+    rule = rule or default_rule(budget.delta)
+    check_choice("rule", rule, RULES)
+    if rule == "divergence" and budget.delta == 0:
         raise UsageError(
-            "kept: found 'divergence' with a cap of delta 0, but this rule divides the delta "
+            "rule: found 'divergence' with a cap of delta 0, but this rule divides the delta "
             "between noise and thresholds; give a delta above 0, or use 'sums'"
         )
-    return Cap(budget.epsilon, budget.delta, kept)
+    return Cap(budget.epsilon, budget.delta, rule)
 
 
 def default_rule(delta: float) -> Rule:
@@ -130,56 +132,56 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
     return Booking(tuple(events), claim.epsilon, claim.delta)
 
 
-def fits(prices: Sequence[Booking], cap: Cap) -> bool:
+def fits(bookings: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together stay within the cap."""
     most = allowed(cap)
-    used = amounts_of(prices, most.order)
+    used = amounts_of(bookings, most.order)
     if used.loss <= most.loss and used.delta <= most.delta:
         return True
-    if len(prices) > 1:
+    if len(bookings) > 1:
         return False
-    (one,) = prices  # for a single run its own theorem holds
+    (one,) = bookings  # for a single run its own theorem holds
     claimed = one.epsilon <= cap.epsilon and one.delta <= cap.delta
     return claimed or compose(one.events).delta(cap.epsilon) <= cap.delta
 
 
-def share_used(prices: Sequence[Booking], cap: Cap) -> float:
+def share_used(bookings: Sequence[Booking], cap: Cap) -> float:
     """The share of a cap that these runs use: the larger of those of its loss and of its delta. At
     most 1 if the runs fit, at least 1 if they do not."""
     most = allowed(cap)
-    took = amounts_of(prices, most.order)
+    took = amounts_of(bookings, most.order)
     share = max(_ratio(took.loss, most.loss), _ratio(took.delta, most.delta))
-    return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
+    return min(share, 1.0) if fits(bookings, cap) else max(share, 1.0)
 
 
-def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
-    """How many more runs of this price fit: if k runs fit, k - 1 fit."""
+def number_that_fit(bookings: Sequence[Booking], cap: Cap, booking: Booking) -> int:
+    """How many more runs of this cost fit: if k runs fit, k - 1 fit."""
 
     def are_too_many(runs: int) -> bool:
-        return runs > MOST_RUNS_LEFT or not fits([*prices, *[price] * runs], cap)
+        return runs > MOST_RUNS_LEFT or not fits([*bookings, *[booking] * runs], cap)
 
     return least_whole(are_too_many, above=0) - 1
 
 
-def proved_epsilon(prices: Sequence[Booking], cap: Cap) -> float:
+def proved_epsilon(bookings: Sequence[Booking], cap: Cap) -> float:
     """The smallest epsilon that is proved for these runs together at the cap's delta."""
-    if not prices:
+    if not bookings:
         return 0.0
-    claims = amounts_of(prices, None)
+    claims = amounts_of(bookings, None)
     summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
-    return min(summed, compose(_events(prices)).epsilon(cap.delta))
+    return min(summed, compose(_events(bookings)).epsilon(cap.delta))
 
 
-def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
+def left(bookings: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 
     Under the rule "divergence" the run is assumed to be one of `items`. Without a `delta`, the run
     takes the rest of the cap's delta.
     """
-    if not prices and (delta is None or delta <= cap.delta):
+    if not bookings and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
     most = allowed(cap)
-    used = amounts_of(prices, most.order)
+    used = amounts_of(bookings, most.order)
     loss_left = max(most.loss - used.loss, Fraction(0))
     delta_left = max(most.delta - used.delta, Fraction(0))
     share = Fraction(1 if most.order is None else NEW_ITEMS_SHARE_OF_DELTA * (1 + _CLAIM_TOLERANCE))
@@ -197,18 +199,15 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
-def refusal(label: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
+def refusal(label: str, bookings: Sequence[Booking], cap: Cap, asked: Booking) -> str:
     """A refusal in words: what is asked, used and left. Slow: it searches for what is left."""
-    more = left(prices, cap, asked.delta)
+    more = left(bookings, cap, asked.delta)
     if more.epsilon == 0:
-        more = left(prices, cap)
-    rest = "nothing is left"
-    if more.epsilon > 0:
-        epsilon, delta = four_digits_down(more.epsilon), four_digits_down(more.delta)
-        rest = f"one more run may have epsilon {epsilon} at delta {delta}"
+        more = left(bookings, cap)
+    rest = f"one more run {more.may_have}" if more.epsilon > 0 else "nothing is left"
     return (
         f"Refused: epsilon {asked.epsilon:g}, delta {asked.delta:g} would exceed the cap of "
-        f"{label}: {cap}, of which {percent(share_used(prices, cap))} is used; {rest}. "
+        f"{label}: {cap}, of which {percent(share_used(bookings, cap))} is used; {rest}. "
         "Nothing was spent"
     )
 
@@ -217,8 +216,8 @@ def _ratio(took: Fraction | float, whole: Fraction | float) -> float:
     return float(took) / float(whole) if whole else (0.0 if took == 0 else math.inf)
 
 
-def _events(prices: Iterable[Booking]) -> list[Event]:
-    return [event for price in prices for event in price.events]
+def _events(bookings: Iterable[Booking]) -> list[Event]:
+    return [event for each in bookings for event in each.events]
 
 
 def _as_fraction(number: float) -> Fraction:
@@ -250,7 +249,7 @@ def allowed(cap: Cap) -> LossAndDelta:
     With the loss B and the delta d, d + (1 - d) R <= the cap's delta, where R is the delta of the
     divergence B at epsilon: e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
     """
-    if cap.kept == "sums":
+    if cap.rule == "sums":
         return LossAndDelta(None, _as_fraction(cap.epsilon), _as_fraction(cap.delta))
     # Thresholds get the same share of a cap's delta as they get of a run's, so that k runs of
     # (epsilon, delta) / k fit a cap of (epsilon, delta).
@@ -275,15 +274,15 @@ def allowed(cap: Cap) -> LossAndDelta:
     return LossAndDelta(order, loss, Fraction(for_thresholds))
 
 
-def amounts_of(prices: Sequence[Booking], order: float | None) -> LossAndDelta:
+def amounts_of(bookings: Sequence[Booking], order: float | None) -> LossAndDelta:
     """The two amounts that these runs use, rounded up. Without an `order`, by the rule "sums"."""
     if order is None:
-        epsilon = sum(_as_fraction(each.epsilon) for each in prices)
-        delta = Fraction(sum(_as_fraction(each.delta) for each in prices))
+        epsilon = sum(_as_fraction(each.epsilon) for each in bookings)
+        delta = Fraction(sum(_as_fraction(each.delta) for each in bookings))
         return LossAndDelta(None, epsilon, delta)
     divergences: list[float] = []
     delta = Fraction(0)
-    for cost in costs_of(_events(prices)):
+    for cost in costs_of(_events(bookings)):
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response_epsilon is not None:

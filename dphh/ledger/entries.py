@@ -23,13 +23,13 @@ Setting = dict[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of the ledger: a verb, its parameters, a corpus and a price. Who asks and the
+    """What is asked of the ledger: a verb, its parameters, a corpus and a booking. Who asks and the
     run id are no part of it. `digest` tells whether two requests are equal."""
 
     corpus: Corpus
     verb: str
     parameters: dict[str, Any]
-    price: Booking
+    booking: Booking
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus) -> Request:
@@ -47,9 +47,9 @@ class Request:
             self.parameters,
             as_recorded(self.corpus) | {"where": sorted(self.corpus.where)},
             None if self.corpus.kind == "path" else self.corpus.account,
-            events_to_json(self.price.events, with_notes=False),
-            self.price.epsilon,
-            self.price.delta,
+            events_to_json(self.booking.events, with_notes=False),
+            self.booking.epsilon,
+            self.booking.delta,
         ]
         return hashlib.sha256(canonical_json(asked).encode()).hexdigest()
 
@@ -62,8 +62,8 @@ class StoredRelease(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Booked:
-    """A run whose price is booked. One that is not `settled` may draw."""
+class BookedRun:
+    """A run that is booked. One that is not `settled` may draw."""
 
     run_id: str
     #: The accounts that paid; none if no account holds the data, so that nothing caps the run.

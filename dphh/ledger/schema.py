@@ -29,7 +29,7 @@ CREATE TABLE accounts (
     source  TEXT NOT NULL,              -- JSON: kind, where, user, content
     epsilon REAL NOT NULL,              -- the cap
     delta   REAL NOT NULL,
-    kept    TEXT NOT NULL CHECK (kept IN ('divergence', 'sums')),
+    rule    TEXT NOT NULL CHECK (rule IN ('divergence', 'sums')),
     "groups" TEXT NOT NULL DEFAULT '{}' -- JSON: columns with values that are public
 );
 CREATE TABLE shares (

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dphh.ledger import budget
-from dphh.ledger.budget import Booking, Budget, Cap, four_digits_down, percent
+from dphh.ledger.budget import Booking, Budget, Cap, percent
 from dphh.price import warnings_of
 from dphh.reader.corpus import Corpus, as_recorded
 from dphh.reader.user import unit_in_words
@@ -17,14 +17,14 @@ from dphh.wording.lines import visible_text, with_noun, wrapped
 
 @dataclass(frozen=True)
 class Account:
-    """A corpus with its cap and the prices of the runs that it paid for; or an analyst's share of
-    that cap, with the prices of the analyst's runs."""
+    """A corpus with its cap and the bookings of the runs that it paid for; or an analyst's share of
+    that cap, with the bookings of the analyst's runs."""
 
     id: int
     name: str
     corpus: Corpus
     cap: Cap
-    prices: tuple[Booking, ...]
+    bookings: tuple[Booking, ...]
     #: Columns by which users may be counted, each with the values that the owner declared public.
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     analyst: str | None = None  # whose share this is
@@ -37,30 +37,30 @@ class Account:
 
     @property
     def runs(self) -> int:
-        return len(self.prices)
+        return len(self.bookings)
 
     @cached_property
     def proved_epsilon(self) -> float:
         """The smallest epsilon that is proved for all the runs together, at the cap's delta."""
-        return budget.proved_epsilon(self.prices, self.cap)
+        return budget.proved_epsilon(self.bookings, self.cap)
 
     @cached_property
     def used(self) -> float:
         """The used share of the cap: the larger of those of its loss and of its delta."""
-        return budget.share_used(self.prices, self.cap)
+        return budget.share_used(self.bookings, self.cap)
 
     @cached_property
     def one_more(self) -> Budget:
         """What one more run may have; under a share at most what the account has left."""
-        own = budget.left(self.prices, self.cap)
+        own = budget.left(self.bookings, self.cap)
         if self.whole is None:
             return own
         # What the share and the account have left is compared at one delta: one more run may have
         # the smaller epsilon.
-        of_all = budget.left(self.whole.prices, self.whole.cap, own.delta)
+        of_all = budget.left(self.whole.bookings, self.whole.cap, own.delta)
         if of_all.epsilon == 0:
             of_all = self.whole.one_more
-            own = budget.left(self.prices, self.cap, of_all.delta)
+            own = budget.left(self.bookings, self.cap, of_all.delta)
         return min(own, of_all, key=lambda each: each.epsilon)
 
     def to_json(self) -> dict[str, Any]:
@@ -106,10 +106,10 @@ def accounts_text(accounts: Sequence[Account]) -> str:
 
 def account_lines(account: Account) -> list[str]:
     rule = "epsilons add up, and deltas do"
-    if account.cap.kept == "divergence":
+    if account.cap.rule == "divergence":
         rule = "noise and thresholds have a part each, the fuller one is shown"
     weak = warnings_of(account.cap.epsilon, account.cap.delta)
-    return [guarantee_and_usage(account), f"kept: {rule}", *(f"warning: {each}" for each in weak)]
+    return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in weak)]
 
 
 def guarantee_and_usage(account: Account) -> str:
@@ -127,13 +127,10 @@ def guarantee_and_usage(account: Account) -> str:
 def usage_phrase(account: Account) -> str:
     """A phrase with the share of a cap that is used, and what is left for one more run."""
     more = account.one_more
-    may_have = (
-        f"may have epsilon {four_digits_down(more.epsilon)} at delta {four_digits_down(more.delta)}"
-    )
     if not account.runs:
-        return f"nothing of it is used; a first run {may_have}"
+        return f"nothing of it is used; a first run {more.may_have}"
     far = f"{percent(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
-    of_noise = " of items, ngrams or counts" if account.cap.kept == "divergence" else ""
-    return f"{far}; one more{of_noise} {may_have}"
+    of_noise = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""
+    return f"{far}; one more{of_noise} {more.may_have}"

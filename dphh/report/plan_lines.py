@@ -37,9 +37,7 @@ def plan_sections(
 
 def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section]:
     """The sections of a plan that an analyst may see, too."""
-    privacy = price.privacy
-    if corpus is not None:
-        privacy = privacy_of_corpus(price, corpus.user, of_files=corpus.kind == "path")
+    privacy = privacy_of_corpus(price, corpus)
     limits = [] if corpus is None else [("note", corpus.content.limits_in_words)]
     return [
         ("privacy", promise_lines(privacy)),

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from dphh import BudgetRefused
-from dphh.ledger import Booked, Ledger, Request
+from dphh.ledger import BookedRun, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -30,7 +30,7 @@ def asked(
     return Request(replace_corpus(corpus, account=account), "items", parameters, price)
 
 
-def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> Booked:
+def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> BookedRun:
     request = asked(corpus, *price, **how)
     return book.book(request, SETTING, files="f1", run_id=run_id)
 

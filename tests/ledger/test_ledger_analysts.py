@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, UsageError
-from dphh.ledger import Booked, accounts
+from dphh.ledger import BookedRun, accounts
 from tests.ledger.asked import ask, asked, items_price
 
 CORPUS = Corpus("/nowhere/reviews.parquet", user="who", text="what")
@@ -25,7 +25,7 @@ def shared(ledger):
 
 def spend(
     ledger: Ledger, analyst: str | None, run_id: str | None, epsilon: float, **how: Any
-) -> Booked:
+) -> BookedRun:
     how = {"account": "reviews", **how}
     return ask(Ledger(ledger.path, analyst), run_id, CORPUS, epsilon, 1e-8, **how)
 

@@ -80,9 +80,9 @@ def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews)
     ask(book, "c", reviews, 0.5)
 
 
-@pytest.mark.parametrize("kept", ["sums", "divergence"])
-def test_runs_without_events_cost_their_claim_beside_noise_too(book, reviews, kept):
-    book.add("reviews", reviews, 1.0, 1e-5, kept)
+@pytest.mark.parametrize("rule", ["sums", "divergence"])
+def test_runs_without_events_cost_their_claim_beside_noise_too(book, reviews, rule):
+    book.add("reviews", reviews, 1.0, 1e-5, rule)
     ask(book, "noise", reviews, 0.4, 1e-7, events=items_price(0.4, 1e-7))
     assert not granted(book, "b", reviews, 0.9, 1e-6, events=[])
 
@@ -146,13 +146,13 @@ def test_a_name_cannot_be_taken_for_a_path(book, reviews, name):
 def test_the_rule_of_a_cap_may_change_until_there_is_a_run(book, reviews):
     assert book.add("noise", reviews, 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
     assert book.add("pure", reviews, 1.0, 0.0, both_pay=True).cap == Cap(1.0, 0.0, "sums")
-    assert [a.cap.kept for a in book.accounts()] == ["divergence", "sums"]
+    assert [a.cap.rule for a in book.accounts()] == ["divergence", "sums"]
     assert book.set_cap("pure", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")  # as it was
     assert book.set_cap("noise", 2.0, 0.0).cap == Cap(2.0, 0.0, "sums")
     assert book.set_cap("noise", 2.0, 1e-6, "divergence").cap == Cap(2.0, 1e-6, "divergence")
-    for epsilon, delta, kept in ((1.0, 1e-6, "composed"), (1.0, 0.0, "divergence")):
-        with pytest.raises(UsageError, match="kept: found"):
-            book.set_cap("noise", epsilon, delta, kept)
+    for epsilon, delta, rule in ((1.0, 1e-6, "composed"), (1.0, 0.0, "divergence")):
+        with pytest.raises(UsageError, match="rule: found"):
+            book.set_cap("noise", epsilon, delta, rule)
 
 
 def delta_by_choice_of_rule(sigma, items, trie):
@@ -179,13 +179,13 @@ def test_no_release_may_choose_the_rule_of_its_cap(book, reviews):
     assert delta_by_choice_of_rule(sigma, items, trie) > 1.06e-6
     book.add("reviews", reviews, *cap)
     ask(book, "counts", reviews, *first, events=[GaussianEvent(sigma)])
-    for delta, kept in ((1e-6, "sums"), (0.0, None)):
-        with pytest.raises(UsageError, match=r"^kept: 'reviews' has 1 run.*Nothing was changed"):
-            book.set_cap("reviews", 1.0, delta, kept)
-    with pytest.raises(UsageError, match=r"^kept: 'reviews' has 1 run"):
+    for delta, rule in ((1e-6, "sums"), (0.0, None)):
+        with pytest.raises(UsageError, match=r"^rule: 'reviews' has 1 run.*Nothing was changed"):
+            book.set_cap("reviews", 1.0, delta, rule)
+    with pytest.raises(UsageError, match=r"^rule: 'reviews' has 1 run"):
         book.add("reviews", reviews, 1.0, 1e-6, "sums", replace=True)
     assert book.set_cap("reviews", 2.0, 1e-5).cap == Cap(2.0, 1e-5, "divergence")
-    assert book.set_cap("reviews", 1.0, 1e-6, "divergence").cap.kept == "divergence"
+    assert book.set_cap("reviews", 1.0, 1e-6, "divergence").cap.rule == "divergence"
 
 
 # What is said

@@ -116,9 +116,9 @@ KINDS: list[tuple[Callable[[float, float], Booking], Rule]] = [
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01)])
-@pytest.mark.parametrize(("price", "kept"), KINDS)
-def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(epsilon, delta, price, kept):
-    cap = Cap(epsilon, delta, kept)
+@pytest.mark.parametrize(("price", "rule"), KINDS)
+def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(epsilon, delta, price, rule):
+    cap = Cap(epsilon, delta, rule)
     run = price(epsilon, delta)
     assert fits([run], cap)
     assert not fits([run, price(epsilon / 100, delta / 10)], cap)
@@ -134,18 +134,18 @@ def test_a_plan_of_the_whole_cap_fits(plan):
 
 @pytest.mark.parametrize(("epsilon", "delta"), CAPS)
 @pytest.mark.parametrize("runs", [2, 3, 10])
-@pytest.mark.parametrize(("price", "kept"), KINDS)
-def test_equal_runs_that_add_up_to_the_cap_fit(epsilon, delta, runs, price, kept):
+@pytest.mark.parametrize(("price", "rule"), KINDS)
+def test_equal_runs_that_add_up_to_the_cap_fit(epsilon, delta, runs, price, rule):
     # To the digit: thirds of a decimal are none.
     run = price(epsilon / runs * (1 - 1e-9), delta / runs * (1 - 1e-9))
-    assert fits([run] * runs, Cap(epsilon, delta, kept))
+    assert fits([run] * runs, Cap(epsilon, delta, rule))
 
 
-@pytest.mark.parametrize("kept", ["divergence", "sums"])
-def test_what_one_rule_allows_the_other_refuses(kept):
-    cap = Cap(1.0, 1e-6, kept)
-    assert fits([like_items(0.3, 1e-8)] * 5, cap) == (kept == "divergence")
-    assert fits([of_its_own(0.5, 1e-8)] * 2, cap) == (kept == "sums")
+@pytest.mark.parametrize("rule", ["divergence", "sums"])
+def test_what_one_rule_allows_the_other_refuses(rule):
+    cap = Cap(1.0, 1e-6, rule)
+    assert fits([like_items(0.3, 1e-8)] * 5, cap) == (rule == "divergence")
+    assert fits([of_its_own(0.5, 1e-8)] * 2, cap) == (rule == "sums")
 
 
 @pytest.mark.parametrize("order", [1.01, 2.0, 30.0])

@@ -35,7 +35,7 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
     found = [(each.what, each.analyst, each.was, each.now) for each in book.history()]
     assert found == [
         ("cap", None, None, "epsilon 1, delta 1e-06"),
-        ("cap", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06, kept by sums"),
+        ("cap", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06, rule sums"),
         ("share", "alice", None, one),
         ("share", "alice", one, other),
         ("token", "alice", None, "given"),

@@ -123,7 +123,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert "settled" in out and "promised to each user: (3, 1e-06), whatever is asked" in out
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert (found["name"], [run["run_id"] for run in found["runs"]]) == ("notes", ["one"])
-    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
+    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "rule": "divergence"}
     assert 0 < found["one_more"]["epsilon"] < 3 and 0 < found["used"] < 1
     assert dphh("ledger", "show", "notes", "--quiet")[1] == out
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1

@@ -10,7 +10,7 @@ import pytest
 
 import dphh
 from dphh import Corpus
-from dphh.asking.asked import typed_options
+from dphh.asking.parsed import typed_options
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import Notice
 from dphh.reader.rows import Limits

@@ -10,7 +10,7 @@ import pytest
 
 from dphh import Corpus
 from dphh.journal import once_for_run, rows_as_parquet
-from dphh.ledger import Booked, Ledger
+from dphh.ledger import BookedRun, Ledger
 from tests.ledger.asked import ask
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
@@ -33,7 +33,7 @@ class Drawn:
         return table([("number", self.last)], pa.string())
 
 
-def begun(ledger: Ledger, run: str) -> Booked:
+def begun(ledger: Ledger, run: str) -> BookedRun:
     corpus = Corpus("/not/there", user="who", text="what")
     return ask(ledger, run, corpus, 1.0, run=run)
 

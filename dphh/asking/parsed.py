@@ -29,9 +29,8 @@ def typed_value(name: str, annotation: Any, text: str) -> Any:
     kinds = types_of_option(annotation)
     elements = [each for kind in kinds if get_origin(kind) is Sequence for each in get_args(kind)]
     for number in (int, float):
-        takes_one, takes_several = number in kinds, number in elements
-        if takes_one or takes_several:
-            return _parsed_numbers(name, number, text, takes_one, takes_several)
+        if number in kinds or number in elements:
+            return _parsed_number(name, number, text, several=number in elements)
     if bool in kinds:
         check_choice(name, text, ("true", "false"))
         return text == "true"
@@ -48,24 +47,17 @@ def types_of_option(annotation: Any) -> list[Any]:
     return [each for each in choices if each is not type(None)]
 
 
-def _parsed_numbers(
-    name: str, number_type: type[Any], text: str, takes_one: bool, takes_several: bool
-) -> Any:
-    """The number in the text; or a tuple, if the text has several numbers with commas between them
-    or one in brackets."""
-    listed = text.startswith("[") and text.endswith("]")
-    parts = text[1:-1].split(",") if listed else text.split(",")
+def _parsed_number(name: str, number_type: type[Any], text: str, *, several: bool) -> Any:
+    """The number in the text; if the option has several, the tuple of those between commas."""
+    listed = several and text.startswith("[") and text.endswith("]")
     try:
-        found = tuple(number_type(part) for part in parts)
+        if several:
+            return tuple(map(number_type, (text[1:-1] if listed else text).split(",")))
+        return number_type(text)
     except (ValueError, OverflowError):
-        found = ()
-    if len(found) == 1 and takes_one and not listed:
-        return found[0]
-    if found and takes_several:
-        return found
-    what = "a whole number" if number_type is int else "a number"
-    many = ", or several with commas between them" if takes_several else ""
-    raise UsageError(f"{name}: found {text[:100]!r}; give {what}{many}")
+        what = "a whole number" if number_type is int else "a number"
+        many = ", or several with commas between them" if several else ""
+        raise UsageError(f"{name}: found {text[:100]!r}; give {what}{many}") from None
 
 
 def _parsed_texts(name: str, text: str) -> list[Any]:
