@@ -20,16 +20,17 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
 from dphh.level import CountsLevel
 from dphh.mechanisms.counts import price as counts
-from dphh.mechanisms.counts.run import count_found_items, counts_levels
+from dphh.mechanisms.counts.run import count_found_items, counts_draws, counts_levels
 from dphh.mechanisms.items import price as items
-from dphh.mechanisms.items.run import items_levels
+from dphh.mechanisms.items.run import items_draws, items_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
-from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
+from dphh.mechanisms.ldp_trie.run import ldp_trie_draws, ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
-from dphh.mechanisms.ngrams.run import ngrams_levels
+from dphh.mechanisms.ngrams.run import ngrams_draws, ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.steps import Draws
 from dphh.mechanisms.trie import price as trie
-from dphh.mechanisms.trie.run import trie_levels
+from dphh.mechanisms.trie.run import trie_draws, trie_levels
 from dphh.price import Price, UsersDisclosure
 from dphh.prior import check_same_tokens
 from dphh.reader.corpus import Corpus, as_sequences, replace_corpus
@@ -69,6 +70,8 @@ class Verb(Generic[Options]):
     help: Mapping[str, str]
     #: Runs the levels of a price and yields each in order. Its last argument is the joiner.
     levels: Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
+    #: The draws of `levels`, and what they ask of an engine.
+    draws: Callable[[Price], Draws]
     #: The columns that the verb's releases may have. Its SQL macro always has all of them.
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
@@ -103,13 +106,23 @@ class Verb(Generic[Options]):
         return "\n".join(lines)
 
 
-ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORES_AND_COUNTS_SCHEMA)
-NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORES_AND_COUNTS_SCHEMA)
+ITEMS = Verb(
+    "items", items.price_items, items.HELP, items_levels, items_draws, SCORES_AND_COUNTS_SCHEMA
+)
+NGRAMS = Verb(
+    "ngrams",
+    ngrams.price_ngrams,
+    ngrams.HELP,
+    ngrams_levels,
+    ngrams_draws,
+    SCORES_AND_COUNTS_SCHEMA,
+)
 TRIE = Verb(
     "trie",
     trie.price_trie,
     trie.HELP,
     trie_levels,
+    trie_draws,
     TRIE_AND_COUNTS_SCHEMA,
     read=lambda corpus, price: _checked_corpus(as_sequences(corpus, price["unit"]), price),
 )
@@ -118,11 +131,14 @@ LDP_TRIE = Verb(
     ldp_trie.price_ldp_trie,
     ldp_trie.HELP,
     ldp_trie_levels,
+    ldp_trie_draws,
     LDP_TRIE_SCHEMA,
     read=lambda corpus, _: as_sequences(corpus, 1),
     users_disclosure=ldp_trie.users_disclosure,
 )
-COUNTS = Verb("counts", counts.price_counts, counts.HELP, counts_levels, GROUP_COUNTS_SCHEMA)
+COUNTS = Verb(
+    "counts", counts.price_counts, counts.HELP, counts_levels, counts_draws, GROUP_COUNTS_SCHEMA
+)
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}
 
@@ -145,3 +161,10 @@ def run_levels(
         counting, counted = count_found_items(table, price.counting, host, once)
         table = sorted_rows(counted)
     return levels, table, counting
+
+
+def draws_of(price: Price) -> Draws:
+    """The draws of `run_levels`, and what they ask of an engine."""
+    yield from VERBS[price.verb].draws(price)
+    if price.counting is not None:
+        yield from counts_draws(price)

@@ -1,8 +1,5 @@
-"""A plan as SQL to read: what a run on DuckDB executes, level by level, with the plan's numbers.
-
-The mechanism's levels run on a host that records what they ask (`recording`), with made-up releases
-in place of those that a run would make. A value that follows from releases differs between two such
-runs, so the text has the parameter's name in its place.
+"""A plan as SQL to read: what a run on DuckDB executes, level by level, with the plan's numbers. A
+value that follows from releases has the parameter's name in its place.
 """
 
 from __future__ import annotations
@@ -11,19 +8,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dphh.as_sql.recording import RecordedStep, RecordingHost
+from dphh.mechanisms.steps import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern
 from dphh.reader.quoted import literal
 from dphh.reader.views import view_statements
-from dphh.registry import run_levels
+from dphh.registry import draws_of
 from dphh.sql import query, query_paths
 
 #: The name in the text for a corpus that is a table or a frame.
 CORPUS_TABLE_NAME = "corpus_rows"
 #: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
 PARAMETER_MEANINGS = {
+    "g": "the values of the query above, looked up by key",
+    "keys": "the values of the query above, looked up by key",
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "prefix_values": "how many values there are: a prefix of the level below, and what comes next",
     "released": "what was released before, with the numbers of these, to be looked up",
@@ -32,6 +31,7 @@ PARAMETER_MEANINGS = {
     "threshold": "the least weight that noise reaches as seldom as `spurious` asks, from the level "
     "below",
     "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
+    "w": "the values of the query above, looked up by key",
     "weighing": "how much a user adds to each of the keys that they hold, to be looked up",
     "words_of_corpus": "how many different words the corpus has",
 }
@@ -39,10 +39,8 @@ PLAN_SQL_HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
 -- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
 -- stand for values that no plan can know; a comment says what each follows from. Steps below a
--- title with "if" are of a run that found so much, or so little, before them."""
-#: The arguments of `RecordingHost` for three made-up runs: how many rows each query gives, and how
-#: many times the threshold their weights are.
-MANY_FINDS, MORE_FINDS, FEW_FINDS = (10, 1), (100, 4), (2, 1)
+-- title with "if" are of a run that found so much, or so little, before them. Not shown: tables of
+-- earlier releases, which a query's comment calls public, and the drops of tables."""
 _SUFFIX_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER_PATTERN = re.compile(r"\$([a-z_]\w*)")
 
@@ -52,7 +50,7 @@ def plan_sql(price: Price, corpus: Corpus | None) -> str:
     parts = [
         ("what this is", [PLAN_SQL_HEADING.format(verb=price.verb, method=price.method)]),
         ("the corpus", [corpus_sql(corpus)]),
-        *((title, [*map(step_sql, steps)]) for title, steps in sections_of(price).items()),
+        *((title, [*map(step_sql, steps)]) for title, steps in draws_of(price)),
     ]
     sections = (
         "\n\n".join([f"-- {title} {'-' * (96 - len(title))}", *queries]) for title, queries in parts
@@ -60,54 +58,13 @@ def plan_sql(price: Price, corpus: Corpus | None) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def sections_of(price: Price) -> dict[str, list[RecordedStep]]:
-    """For the title of each draw of a run: its steps, with the parameters that the plan knows."""
-    recorded = []
-    for run in (MANY_FINDS, MORE_FINDS, FEW_FINDS):
-        host = RecordingHost(*run)
-        run_levels(price, host, host.begin_section, " ", lambda _: None)
-        recorded.append(host.sections)
-    much, more, little = recorded
-    sections: dict[str, list[RecordedStep]] = {}
-    for title in _merged_titles([*much], [*little]):
-        if title not in much:
-            sections[f"{title}, if little is found before"] = little[title]
-        else:
-            condition = "" if title in little else ", if much is found before"
-            sections[title + condition] = _without_varying_parameters(much[title], more[title])
-    return sections
-
-
-def _merged_titles(titles: list[str], others: list[str]) -> list[str]:
-    """The titles of both lists, each once. A title that only `others` has comes after the title
-    before it in `others`."""
-    place = 0
-    for title in others:
-        if title not in titles:
-            titles.insert(place, title)
-        place = titles.index(title) + 1
-    return titles
-
-
-def _without_varying_parameters(
-    steps: list[RecordedStep], steps_of_other_run: list[RecordedStep]
-) -> list[RecordedStep]:
-    """The steps, without the parameters whose values differ in the other run. If the other run has
-    other steps, the steps as they are."""
-    if [step for step, _ in steps] != [step for step, _ in steps_of_other_run]:
-        return steps
-    return [
-        (step, {name: value for name, value in known.items() if again.get(name) == value})
-        for (step, known), (_, again) in zip(steps, steps_of_other_run, strict=True)
-    ]
-
-
-def step_sql(recorded: RecordedStep) -> str:
+def step_sql(listed: Step) -> str:
     """A step's query, with known values in place of their parameters, and with comments on the
     other parameters."""
-    step, known = recorded
-    if " " in step:  # lines of SQL or a comment, not the name of a step
+    step, known = listed
+    if " " in step:  # a line of SQL, not the name of a step
         return step
+    known = {"is_test": False, **known}
     text = with_values(query(step).strip(), known)
     unknown = {*_PARAMETER_PATTERN.findall(text)} - known.keys()
     meanings = "".join(

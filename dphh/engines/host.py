@@ -36,7 +36,8 @@ class Lookup:
 class Host(ABC):
     """One run of an engine on one corpus.
 
-    Parameters of a step are numbers, texts, lists, and a `Lookup` for what its functions look up.
+    Parameters of a step are numbers, texts, lists, and a `Lookup` for what its functions look up; a
+    step takes those that it names. `is_test`, whether the randomness is a test's, is the host's.
     """
 
     name: str

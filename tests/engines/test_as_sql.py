@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
-from dphh.as_sql.text import PARAMETER_MEANINGS, sections_of, with_values
+from dphh.as_sql.text import PARAMETER_MEANINGS, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Lookup
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.registry import draws_of
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.table import rounded_gaussian
@@ -52,9 +53,9 @@ def watched(monkeypatch) -> Iterator[list]:
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
-    """The made-up releases let levels ask what real ones do, and no value of theirs is shown."""
+    """In the same order, with the same values: no list stays behind the run that it is beside."""
     plan = CASES[case].plan(corpus_of(tmp_path, CASES[case].rows))
-    sections = sections_of(plan.price)
+    sections = dict(draws_of(plan.price))
     with watched(monkeypatch) as executed:
         plan.run(engine="duckdb", randomness=SeededRandomness(11))
     left = iter([step for asked in sections.values() for step in asked])
@@ -63,8 +64,9 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
         known = next((known for step, known in left if step == name), None)
         assert known is not None, f"{name} is executed and not shown there"
         for parameter, value in parameters.items():
-            if parameter in known and parameter != "is_test":
-                assert known[parameter] == (None if isinstance(value, Lookup) else value), parameter
+            if parameter in known:
+                found = value.value if isinstance(value, Lookup) else value
+                assert known[parameter] == found, parameter
             assert parameter in known or parameter in PARAMETER_MEANINGS
     always = {step for title, asked in sections.items() if " if " not in title for step, _ in asked}
     steps = {step for step in always if " " not in step and step != "gather_texts"}

@@ -86,7 +86,8 @@ class DuckDBHost(OneProcessHost):
         """Execute the statements of a step, each with the parameters that it names. An object is
         put into `_objects`, and the statement gets its index."""
         brought = {name: Lookup(value) for name, (_, value) in self._brought.items()}
-        values = {**brought, "words_of_corpus": len(self.words), **parameters}
+        own = {"words_of_corpus": len(self.words), "is_test": self.randomness.is_test}
+        values = {**brought, **own, **parameters}
         for name, value in values.items():
             if isinstance(value, Lookup):
                 values[name] = None if value.value is None else len(self._objects)

@@ -83,10 +83,10 @@ class PolarsHost(OneProcessHost):
     def _result_of_step(self, step: str, parameters: dict[str, Any]) -> Any:
         function = STEPS[step]
         takes = signature(function).parameters
-        arguments = {name: value for name, (_, value) in self._brought.items() if name in takes}
+        values = {name: value for name, (_, value) in self._brought.items()}
         for name, value in parameters.items():
-            arguments[name] = self.value_of_lookup(value) if isinstance(value, Lookup) else value
-        return function(self, **arguments)
+            values[name] = self.value_of_lookup(value) if isinstance(value, Lookup) else value
+        return function(self, **{name: values[name] for name in takes if name in values})
 
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":

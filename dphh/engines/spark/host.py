@@ -167,7 +167,7 @@ class SparkHost(Host):
         the parameters as Spark takes them: in place of an object its index, and in place of an
         integer from 2^63 on, which Spark's integers cannot be, a decimal."""
         objects: list[Broadcast] = []
-        arguments = dict(parameters)
+        arguments = {"is_test": self.randomness.is_test, **parameters}
         for name, value in parameters.items():
             if isinstance(value, Lookup) and value.value is None:
                 arguments[name] = None

@@ -15,6 +15,7 @@ from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interl
 from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, as_array
+from dphh.mechanisms.steps import GATHER, Draws
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
@@ -150,3 +151,13 @@ def _sequences_of_rows(found_rows: Any) -> list[Item]:
     columns = (found_rows.column(name).to_pylist() for name in ("tokens", "ended"))
     rows = zip(*columns, strict=True)
     return [(*tokens, END_OF_TEXT) if ended else tuple(tokens) for tokens, ended in rows]
+
+
+def counts_draws(price: Price) -> Draws:
+    """What `draw_counts` asks. The noise of counts of what was found follows from how much was."""
+    known: dict[str, Any] = {"purpose": "counts"}
+    if price.counting is None:
+        (level,) = price.levels
+        assert isinstance(level, CountsLevel)
+        known["sigma"] = level.sigma_grid
+    yield "counts", [*GATHER, ("counts_level", known), ("counts_drawn", {})]

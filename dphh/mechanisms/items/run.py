@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.mechanisms.counts.run import count_listed_items
-from dphh.mechanisms.ngrams.forecast.run import words_with_prior
+from dphh.mechanisms.counts.run import count_listed_items, counts_draws
+from dphh.mechanisms.ngrams.forecast.run import forecast_draws, words_with_prior
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.set_union.run import set_union_levels
+from dphh.mechanisms.set_union.run import set_union_draws, set_union_levels
+from dphh.mechanisms.steps import Draws
 from dphh.price import Price
 from dphh.udfs.kernel.numbering import ReadWords
 
@@ -33,3 +34,10 @@ def _domain_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Ite
         if least is not None:
             rows = rows.filter(pc.greater_equal(rows.column("low"), least))
         yield LevelDone(done.level, rows)
+
+
+def items_draws(price: Price) -> Draws:
+    """What `items_levels` asks."""
+    if price.method == "domain":
+        return counts_draws(price)
+    return set_union_draws(price) if price.prior is None else forecast_draws(price)

@@ -20,6 +20,7 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.steps import BEFORE_LEVELS, Draws, planned
 from dphh.price import Price
 from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.subset_selection import estimated_holders
@@ -35,9 +36,8 @@ class GrownPrefix(NamedTuple):
 
 def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
-    seats = max(level.first_seat + level.users for level in levels)
     characters = tuple(price["character_set"])
-    seat_users(host, characters, seats, pad=price["pad"])
+    seat_users(host, characters, seats_of(price), pad=price["pad"])
     code = {character: chr(place + 1) for place, character in enumerate(characters)}
     # Users are never asked about words with characters outside the set.
     asked_already = [word for word in price["known"] if word and code.keys() >= set(word)]
@@ -51,7 +51,7 @@ def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
     for level in levels:
         if level.level == 1:  # of each pass: all characters are prefixes again (P_0 = X)
             prefixes, known = [*code.values()], sorted({*known, *found})
-        purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
+        purpose = purpose_of(level)
         kept_values = once(
             purpose, partial(most_reported_values, host, level, prefixes, known, purpose)
         )
@@ -83,20 +83,25 @@ def grown_prefixes(
     return grown
 
 
+def seats_of(price: Price) -> int:
+    levels = (level for level in price.levels if isinstance(level, LocalLevel))
+    return max(level.first_seat + level.users for level in levels)
+
+
 def seat_users(host: Host, characters: Sequence[str], seats: int, *, pad: bool) -> None:
     """Give users seats in a random order, and keep their words by seat. `pad` adds made-up users
     where a corpus has too few; otherwise such a corpus is refused."""
     host.open()
-    codes = [chr(number + 1) for number in range(len(characters))]
-    host.run("ldp_local_words", characters=list(characters), codes=codes)
+    seating = seating_of(characters, seats)
+    host.run("ldp_local_words", **seating)
     # local_words (user_id, word, row_count), by how many of the user's rows hold the word
-    if not pad and host.take("fewer_users", seats=seats).num_rows:
+    if not pad and host.take("fewer_users", **seating).num_rows:
         raise CorpusError(
             f"users_per_level, passes, max_length: need {seats:,} users, since no user is asked "
             "twice, and the corpus has fewer; ask fewer users per level, or pass pad=True to add "
             "made-up users without data"
         )
-    host.run("ldp_seats", seats=seats, purpose=SEATS)
+    host.run("ldp_seats", **seating)
     # draws (user_id, name, draw); words_in_seats (seat, word, row_count)
     host.drop("local_words", "draws")
 
@@ -106,7 +111,6 @@ def most_reported_values(
 ) -> Any:
     """Ask the level's users, and return the values in the most reports: an Arrow table (value,
     reports)."""
-    seats = {"seats_before": level.first_seat, "last_seat": level.first_seat + level.users}
     values_per_prefix = level.characters + 1
     first_values = np.arange(len(prefixes), dtype=np.int64) * values_per_prefix
     spelled = pa.array(prefixes, pa.string())
@@ -114,25 +118,10 @@ def most_reported_values(
     # prefixes (prefix, value): the value of the prefix followed by the set's first character
     host.put("known", pa.table({"word": pa.array(known, pa.string())}))
     # known (word)
-    host.run(
-        "ldp_choice",
-        **seats,
-        level=level.level,
-        character_count=level.characters,
-        contributions=level.contributions,
-        sampling=level.sampling,
-        purpose=purpose,
-    )
+    asked = asked_of(level, purpose)
+    host.run("ldp_choice", **asked)
     # choice_draws (seat, value, rank, draw); chosen (seat, report, value)
-    host.run(
-        "ldp_reports",
-        **seats,
-        contributions=level.contributions,
-        domain=level.domain,
-        subset_size=level.size,
-        numerator=level.numerator,
-        purpose=purpose,
-    )
+    host.run("ldp_reports", **asked)
     # messages (subset); reports (value, reports)
     prefix_values = len(prefixes) * values_per_prefix
     kept_values = host.take("ldp_kept", prefix_values=prefix_values, keep=level.keep)
@@ -161,3 +150,34 @@ def _released_rows(
         ],
         schema=LDP_TRIE_SCHEMA,
     )
+
+
+def purpose_of(level: LocalLevel) -> str:
+    return f"ldp_trie/pass {level.pass_number}/level {level.level}"
+
+
+def seating_of(characters: Sequence[str], seats: int) -> dict[str, Any]:
+    """The parameters of the steps of `seat_users`."""
+    codes = [chr(number + 1) for number in range(len(characters))]
+    return {"characters": list(characters), "codes": codes, "seats": seats, "purpose": SEATS}
+
+
+def asked_of(level: LocalLevel, purpose: str) -> dict[str, Any]:
+    """The parameters of a level's steps that the plan knows."""
+    last_seat = level.first_seat + level.users
+    return planned(level, purpose, last_seat=last_seat, domain=level.domain)
+
+
+def ldp_trie_draws(price: Price) -> Draws:
+    """What `ldp_trie_levels` asks."""
+    seating = seating_of(price["character_set"], seats_of(price))
+    fewer = () if price["pad"] else ("fewer_users",)
+    yield BEFORE_LEVELS, [(step, seating) for step in ("ldp_local_words", *fewer, "ldp_seats")]
+    for level in price.levels:
+        assert isinstance(level, LocalLevel)
+        purpose = purpose_of(level)
+        known = asked_of(level, purpose)
+        if level.level == 1:  # whose prefixes are the characters
+            known["prefix_values"] = level.characters * (level.characters + 1)
+        steps = "ldp_choice", "ldp_reports", "ldp_kept"
+        yield purpose, [(step, known) for step in steps]

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
-from dphh.mechanisms.ngrams.forecast.run import forecast_levels
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
+from dphh.mechanisms.ngrams.forecast.run import forecast_draws, forecast_levels
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable, positions_steps
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.released_rows import (
@@ -26,7 +26,8 @@ from dphh.mechanisms.released_rows import (
     scored_words,
 )
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.run import bounding_parameters, draw_words
+from dphh.mechanisms.set_union.run import bounding_parameters, draw_words, words_steps
+from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
 from dphh.udfs.kernel.numbering import ReadWords
 
@@ -86,3 +87,19 @@ def draw_dpne_level(
     # (key, noisy), those that reach the threshold, whether or not a user keeps them
     host.drop("noised", "spurious")
     return passed
+
+
+def ngrams_draws(price: Price) -> Draws:
+    """What `ngrams_levels` asks."""
+    return forecast_draws(price) if price.method == "forecast" else dpne_draws(price)
+
+
+def dpne_draws(price: Price) -> Draws:
+    base, *above = price.levels
+    assert isinstance(base, SetUnionLevel)
+    yield BEFORE_LEVELS, GATHER
+    yield "ngrams/level 1", words_steps(base, "ngrams/level 1")
+    for level in above:
+        purpose = f"ngrams/level {level.level}"
+        steps = *positions_steps(level), "grams_level", "spurious", "released_grams"
+        yield purpose, steps_of(level, purpose, *steps)

@@ -3,7 +3,7 @@ chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from dphh.mechanisms.set_union.levels import (
     SetUnionLevel,
 )
 from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound, adaptive_rounds
+from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, Step, planned, steps_of
 from dphh.price import Price
 from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.kernel.words import indices_by_word
@@ -29,13 +30,13 @@ from dphh.udfs.rules.reweighing import ReweighingNumbers, round_precision
 def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterator[LevelDone]:
     host.gather("users", ReadWords())
     # users (user_hashes, lengths, ids, words)
-    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":
-        drawn = _run_with_choice(planned, host, once)
+        drawn = _run_with_choice(levels, host, once)
     elif price.method == "adaptive":
-        drawn = _run_adaptive(planned, host, once)
+        drawn = _run_adaptive(levels, host, once)
     else:
-        drawn = _run_separately(planned, host, once)
+        drawn = _run_separately(levels, host, once)
     most: int | None = None
     for level, passed in drawn:
         items = as_array(passed.column("key"), pa.string())
@@ -122,12 +123,9 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
         weights = {"w": Lookup(None)}
         if isinstance(level, ReweighedLevel):
-            noises = [each.round_noise for each, _ in ran]
-            reweighing = ReweighingNumbers.after_rounds(
-                noises, level.threshold_grid, level.grid_bits
-            )
             weights = {}
-            host.bring("w", "weights_of_round", to="users", **asdict(reweighing))
+            reweighing = reweighing_after([each for each, _ in ran], level)
+            host.bring("w", "weights_of_round", to="users", **reweighing)
             # brought to users: each word's w
         within = bounding_parameters(host, level, f"{purpose}/round {level.round}")
         host.run("words_of_round", released=_lookup_of_released(released), **weights, **within)
@@ -159,14 +157,7 @@ def rounds_of_table(drawn: Any, next_round: NextRound) -> Iterator[DrawnRound]:
 
 def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:
     """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
-    return {
-        "max_items": level.max_items,
-        "grid_bits": level.grid_bits,
-        "salt": drawn_salt(host, purpose),
-        "sigma": level.sigma_grid,
-        "purpose": purpose,
-        "is_test": host.randomness.is_test,
-    }
+    return planned(level, purpose, salt=drawn_salt(host, purpose))
 
 
 def drawn_salt(host: Host, purpose: str) -> Lookup:
@@ -176,3 +167,51 @@ def drawn_salt(host: Host, purpose: str) -> Lookup:
 
 def _lookup_of_released(released: Any) -> Lookup:
     return Lookup(indices_by_word(released) if len(released) else None)
+
+
+def reweighing_after(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> dict[str, Any]:
+    """The parameters of the weights of this round after those that ran."""
+    noises = [each.round_noise for each in ran]
+    return asdict(ReweighingNumbers.after_rounds(noises, level.threshold_grid, level.grid_bits))
+
+
+def set_union_draws(price: Price) -> Draws:
+    """What `set_union_levels` asks."""
+    yield BEFORE_LEVELS, GATHER
+    levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    if price.method == "auto":
+        choice, alone, *levels = levels
+        yield "items/choice", words_steps(choice, "items/choice")
+        purpose = f"items/round {alone.round}"
+        yield f"{purpose}, if little is found before", words_steps(alone, purpose)
+        yield "items, if much is found before", rounds_steps(levels, "items")
+    elif price.method == "adaptive":
+        yield "items", rounds_steps(levels, "items")
+    else:
+        for level in levels:
+            purpose = f"items/round {level.round}"
+            yield purpose, words_steps(level, purpose, is_first=level is levels[0])
+
+
+def words_steps(level: SetUnionLevel, purpose: str, *, is_first: bool = True) -> list[Step]:
+    """What `draw_words` asks. `is_first`: nothing is released before."""
+    known = {"released": None} if is_first else {}
+    return steps_of(level, purpose, "words_level", "released_words", **known)
+
+
+def rounds_steps(levels: Sequence[SetUnionLevel], purpose: str) -> list[Step]:
+    """What `draw_rounds` asks if no release cuts the rounds short."""
+    steps: list[Step] = []
+    for number, level in enumerate(levels):
+        ran, known = levels[:number], {} if number else {"released": None, "w": None}
+        if ran:
+            precision = round_precision(ran[0].round_noise, ran[-1].round_noise)
+            steps += [
+                *([("no_earlier_sums", {})] if number == 1 else []),
+                ("sums_so_far", {"precision": precision}),
+                ("ALTER TABLE sums_so_far RENAME TO earlier_sums;", {}),
+                ("weights_of_round", reweighing_after(ran, level)),
+            ]
+        named = f"{purpose}/round {level.round}"
+        steps += steps_of(level, named, "words_of_round", "released_words", **known)
+    return steps

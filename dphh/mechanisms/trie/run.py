@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.released_rows import LevelDone, as_array
+from dphh.mechanisms.steps import BEFORE_LEVELS, Draws, planned, steps_of
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.price import Price
 from dphh.udfs.noise.randomness import ONE_SEQUENCE
@@ -78,13 +79,7 @@ def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
 def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     """Each user tosses a coin, and votes if it shows heads. Returns the prefixes with enough votes:
     an Arrow table (node, token, ended)."""
-    host.run(
-        "trie_votes",
-        level=level.level,
-        numerator=level.numerator,
-        theta=level.theta,
-        purpose=purpose,
-    )
+    host.run("trie_votes", **planned(level, purpose))
     # votes (node, token, ended, votes)
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")
@@ -108,3 +103,15 @@ def _released_rows(level: int, paths: list[TokenPath], ended: Any, joiner: str) 
     return pa.table(
         [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
     )
+
+
+def trie_draws(price: Price) -> Draws:
+    """What `trie_levels` asks."""
+    chosen = "sequences_drawn" if price["choice"] == "drawn" else "sequences_most_frequent"
+    known = {"purpose": ONE_SEQUENCE}
+    yield BEFORE_LEVELS, [(step, known) for step in ("contents_of_users", chosen, "walkers")]
+    walking = "walk_on", "ALTER TABLE next_walkers RENAME TO walkers;"
+    for level in price.levels:
+        purpose = f"trie/level {level.level}"
+        after = () if level is price.levels[-1] else walking
+        yield purpose, steps_of(level, purpose, "trie_votes", "grown", *after)

@@ -24,7 +24,6 @@ def words_level(
     salt: int,
     sigma: int,
     purpose: str,
-    **_: Any,
 ) -> Tables:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
     spreads a vector of L2 norm at most 2^b over the words that they hold."""
@@ -54,7 +53,6 @@ def words_of_round(
     salt: int,
     sigma: int,
     purpose: str,
-    **_: Any,
 ) -> Tables:
     """One of several rounds: every word that any user holds is noised, whatever its weight."""
     users = _without_released_words(host, released)

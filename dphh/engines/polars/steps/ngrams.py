@@ -80,7 +80,6 @@ def grams_level(
     salt: int,
     sigma: int,
     purpose: str,
-    **_: Any,
 ) -> Tables:
     """A level of DPNE above the first: the set union of `words_level`, over held valid grams."""
     users = host.table("positions")
@@ -126,7 +125,6 @@ def forecast_round_1(
     unlisted_threshold: int,
     sigma: int,
     purpose: str,
-    **_: Any,
 ) -> Tables:
     """Round 1 of a forecast level: of each held gram the noised weight and the cell; how many
     absent grams each cell has; and the noised numbers of users by list size."""
@@ -224,9 +222,7 @@ def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
 
 
 @step
-def forecast_round_2(
-    host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str, **_: Any
-) -> Tables:
+def forecast_round_2(host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str) -> Tables:
     positions = host.table("positions")
     sums = histogram(host, positions, "round_2_contributions", *POSITIONS_COLUMNS, g, norm)
     # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
@@ -257,7 +253,7 @@ def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_spurious(
-    host: PolarsHost, *, valid: Any, bins: int, sigma: int, purpose: str, **_: Any
+    host: PolarsHost, *, valid: Any, bins: int, sigma: int, purpose: str
 ) -> Tables:
     """(class, position, key, cell, first, second): absent grams whose noise alone reaches the
     threshold of their cell."""

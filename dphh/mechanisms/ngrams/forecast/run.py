@@ -24,11 +24,15 @@ from dphh.mechanisms.ngrams.forecast.listed_words import (
     words_masses_and_bound,
 )
 from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, BudgetLeft, one_round_part
-from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRoundLevel, draw_two_rounds
+from dphh.mechanisms.ngrams.forecast.two_rounds import (
+    TwoRoundLevel,
+    draw_two_rounds,
+    two_rounds_steps,
+)
 from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
+from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable, positions_steps
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder, texts_of_grams
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.released_rows import (
@@ -38,7 +42,9 @@ from dphh.mechanisms.released_rows import (
     scored_rows,
     scored_words,
 )
-from dphh.mechanisms.set_union.run import draw_rounds, drawn_salt, rounds_of_table
+from dphh.mechanisms.set_union.levels import SetUnionLevel
+from dphh.mechanisms.set_union.run import draw_rounds, drawn_salt, rounds_of_table, rounds_steps
+from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
 from dphh.prior import Prior
 from dphh.udfs.arrays import Floats, Integers
@@ -171,3 +177,19 @@ def _words_without_prior(
         yield LevelDone(level, scored_words(new_words, noisy, level.grid_bits))
     order = pc.sort_indices(words)
     return words.take(order), masses[order.to_numpy()], even_shares
+
+
+def forecast_draws(price: Price) -> Draws:
+    """What `forecast_levels` and `words_with_prior` ask."""
+    yield BEFORE_LEVELS, GATHER
+    if rounds := [level for level in price.levels if isinstance(level, SetUnionLevel)]:
+        yield "ngrams/words", rounds_steps(rounds, "ngrams/words")
+    for level in price.levels:
+        purpose = f"ngrams/forecast, level {level.level}"
+        if isinstance(level, ListedWordsLevel):
+            steps = "unlisted_words", "keys_by_list", "positions_with_list"
+            before = steps_of(level, purpose, *steps)
+            yield purpose, [*before, *two_rounds_steps(level, purpose)]
+        elif isinstance(level, ForecastLevel):
+            before = steps_of(level, purpose, *positions_steps(level))
+            yield purpose, [*before, *two_rounds_steps(level, purpose)]

@@ -35,8 +35,9 @@ from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.released_rows import integer_columns
+from dphh.mechanisms.steps import Step, steps_of
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.noise.table import Bins
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
 
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
@@ -192,7 +193,7 @@ def first_round(
         list_size_bins=len(LIST_SIZE_BIN_STARTS),
         first_unlisted_key=-1 if unlisted is None else len(valid),
         unlisted_threshold=0 if unlisted is None else unlisted.first_threshold,
-        **_noise_parameters(host, bins, purpose),
+        **_noise_parameters(bins, purpose),
     )
     # round_1 (key, name, noisy, cell), of grams that a user holds; absent (cell, grams), of others
     sizes = host.take("forecast_cells")
@@ -212,7 +213,7 @@ def second_round(
     host.put("planned", _table_by_cell(weights, "weight", of_unlisted))
     host.bring("g", "forecast_weights", to="positions")
     # brought to users: the weight of each gram's cell
-    host.run("forecast_round_2", norm=norm, **_noise_parameters(host, bins, purpose))
+    host.run("forecast_round_2", norm=norm, **_noise_parameters(bins, purpose))
     # round_2 (key, cell, first, second); absent_counts (cell, grams, nonpositive)
     counts = host.take("forecast_nonpositive_counts")
     return _by_class_and_bin(counts, "nonpositive", valid, bins)
@@ -225,16 +226,16 @@ def passing(host: Host, valid: ValidClasses, bins: Bins, thresholds: Integers, p
     unlisted = valid.rule_for_unlisted
     of_unlisted = None if unlisted is None else (unlisted.second_threshold, REACHED_BY_ALL)
     host.put("thresholds", _table_by_cell(thresholds, "threshold", of_unlisted))
-    parameters = _noise_parameters(host, bins, purpose)
+    parameters = _noise_parameters(bins, purpose)
     host.run("forecast_spurious", valid=Lookup(valid), bins=len(bins.starts), **parameters)
     # spurious (class, position, key, cell, first, second), of absent grams
     order = [("key", "ascending"), ("word", "ascending")]
     return host.take("forecast_released").sort_by(order)
 
 
-def _noise_parameters(host: Host, bins: Bins, purpose: str) -> dict[str, Any]:
+def _noise_parameters(bins: Bins, purpose: str) -> dict[str, Any]:
     """The parameters of every query that draws noise."""
-    return {"sigma": bins.noise.sigma, "purpose": purpose, "is_test": host.randomness.is_test}
+    return {"sigma": bins.noise.sigma, "purpose": purpose}
 
 
 def _public_tables(valid: ValidClasses) -> dict[str, Any]:
@@ -303,3 +304,18 @@ def _thresholds_for_tails(tails: Floats, bins: Bins) -> Integers:
         for tail in distinct.tolist()
     ]
     return np.array(found, dtype=np.int64)[where]
+
+
+def two_rounds_steps(level: ForecastLevel | ListedWordsLevel, purpose: str) -> list[Step]:
+    """What `draw_two_rounds` asks."""
+    bins = {"bins": len(BIN_STARTS_IN_SIGMAS), "list_size_bins": len(LIST_SIZE_BIN_STARTS)}
+    first, second = {"first_unlisted_key": -1, "unlisted_threshold": 0}, {}
+    if isinstance(level, ListedWordsLevel):
+        first, second = {"norm": level.first_unit}, {"norm": level.second_unit}
+    names = "forecast_round_1", "forecast_cells", "list_sizes"
+    after = "forecast_weights", "forecast_round_2", "forecast_nonpositive_counts"
+    passing = "forecast_spurious", "forecast_released"
+    return [
+        *steps_of(level, purpose, *names, **bins, **first),
+        *steps_of(level, purpose, *after, *passing, **bins, **second),
+    ]

@@ -4,6 +4,7 @@ are."""
 from __future__ import annotations
 
 from dphh.engines.host import Host, Lookup
+from dphh.level import Level
 from dphh.mechanisms.ngrams.ladder.rungs import Ladder
 from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.kernel.words import indices_by_word
@@ -29,3 +30,9 @@ class PositionsTable:
             # next_positions (user_hashes, lengths, keys)
             self.host.rename_replacing("next_positions", "positions")
             self._rungs_done = rung.level
+
+
+def positions_steps(level: Level) -> tuple[str, str]:
+    """What `update_positions` asks for this level."""
+    pieces = "words" if level.level == 2 else "grams"
+    return f"positions_of_{pieces}", "ALTER TABLE next_positions RENAME TO positions;"
