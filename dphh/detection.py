@@ -18,7 +18,7 @@ import numpy as np
 from dphh.errors import UsageError
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
 from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.set_union.levels import SetUnionLevel
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
@@ -119,7 +119,7 @@ def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> in
     runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]
-    elif price.method in ("auto", "adaptive") and words > 1:
+    elif words > 1 and any(isinstance(level, ReweighedLevel) for level in first):
         runs = [rounds[:1] for rounds in runs]
     runs_by_length: list[Sequence[Sequence[SetUnionLevel | PrunedLevel]]]
     runs_by_length = [runs, *([[level]] for level in longer)]

@@ -137,13 +137,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             LONGS,
         ),
         "contributions_of_words": Function(
-            of.contributions_by(of.equal_weights_of_words),
-            (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS),
-            WEIGHTS_TYPE,
-            keys_are_words=True,
-        ),
-        "contributions_by_w": Function(
-            of.contributions_by(of.weights_by_w),
+            of.contributions_by(of.weights_of_words),
             (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,

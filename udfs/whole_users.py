@@ -56,18 +56,12 @@ def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.A
     return contributions_of_rows
 
 
-def equal_weights_of_words(
-    words: WordsWithIds, max_items: int, grid_bits: int, salt: int
-) -> WeightRule:
-    """The rule of `dphh_contributions_of_words`: words are chosen by their spelling."""
-    return EqualWeights(max_items, grid_bits, salt, words.hashes().take)
-
-
-def weights_by_w(
+def weights_of_words(
     words: WordsWithIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
 ) -> WeightRule:
-    """The rule of `dphh_contributions_by_w`: weights by the w of each word; equal ones if `w` is
-    None. Words stay in the result even if all their weights are 0."""
+    """The rule of `dphh_contributions_of_words`: weights by the w of each word; equal ones if `w`
+    is None. Words are chosen by their spelling, and stay in the result even if all their weights
+    are 0."""
     hash_keys = words.hashes().take
     if w is None:
         return EqualWeights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)

@@ -1,5 +1,5 @@
 -- DPNE above the first level (Kim et al. 2021, Algorithm 1, the loop over k): the same set union as
--- words_level.sql, over valid grams. A valid gram that no user keeps has weight 0 and no row.
+-- words_of_round.sql, over valid grams. A valid gram that no user keeps has weight 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in spurious.sql; V_k is never written down (the specification does, in `absent`).
 -- The loop over k is dphh/mechanisms/ngrams/run.py; rho_k is computed before each level, by

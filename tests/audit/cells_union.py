@@ -15,7 +15,7 @@ from scipy.stats import norm
 from dphh import Corpus, Plan, counts, items, ngrams
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.price import Method
+from dphh.mechanisms.set_union.methods import Method
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.weights import weight

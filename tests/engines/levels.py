@@ -14,9 +14,9 @@ from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Draw, Host
 from dphh.mechanisms.released_rows import as_array
+from dphh.mechanisms.set_union.adaptive import adaptive_rounds
+from dphh.mechanisms.set_union.draws import draw_together, draw_words
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import adaptive_rounds
-from dphh.mechanisms.set_union.run import draw_rounds, draw_words, rounds_of_table
 from dphh.reader.rows import Limits
 from dphh.udfs.kernel.numbering import ReadWords
 
@@ -103,10 +103,8 @@ def in_adaptive_rounds(
 ) -> list[dict[tuple[str, ...], int]]:
     """The same of rounds whose weights follow one another."""
     found: list[dict[tuple[str, ...], int]] = []
-    next_round = adaptive_rounds(levels)
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
-        drawn = draw_rounds(host, next_round, "items")
-    for _, passed in rounds_of_table(drawn, next_round):
-        found.append({(key,): weight for key, weight in weights_in(passed).items()})
+        for _, passed in draw_together(host, unstored, "items", adaptive_rounds(levels)):
+            found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

@@ -33,9 +33,10 @@ from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.ngrams.run import draw_dpne_level
+from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.set_union.run import draw_rounds, draw_words, set_union_levels
+from dphh.mechanisms.set_union.run import set_union_levels
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences

@@ -35,7 +35,6 @@ from tests.engines.forecasts import levels_of, on_grid
 from tests.engines.ladders import (
     ALL,
     EVERYTHING,
-    Quiet,
     check_ladder,
     climbed,
     grams_of,
@@ -119,7 +118,7 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
     ]
     with (
         patch("dphh.mechanisms.set_union.rounds.MIN_FINDS_OF_ROUND_1", common),
-        patch("dphh.mechanisms.set_union.rounds.merged_round", lambda levels: levels[-1]),
+        patch("dphh.mechanisms.set_union.adaptive.merged_round", lambda levels: levels[-1]),
     ):
         found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
     ran = levels if len(found) == 3 else [levels[0], levels[2]]
@@ -170,9 +169,6 @@ def test_what_reaches_a_threshold_passes_and_one_below_it_does_not(engine):
             reached = {gram: total for gram, total in sums.items() if total >= threshold}
             found = weights(climbed(engine, corpus, [ALL, threshold][2 - level :])[-1])
             assert found == reached
-            if level == 1:  # and where it is one of several rounds
-                asked = [bare_level(100, threshold=threshold)]
-                assert in_adaptive_rounds(engine, corpus, Quiet(), asked) == [reached]
 
 
 @pytest.mark.parametrize("kind", ["text", "uuid", "hugeint", "date"])

@@ -25,7 +25,7 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
 
 from dphh import Corpus, Ledger
-from dphh.mechanisms.set_union.run import draw_words
+from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness

@@ -82,19 +82,20 @@ class SmallHost(Host):
 
     # The two steps.
 
-    def words_level(
-        self, released: Any, max_items: int, grid_bits: int, salt: int, sigma: int, purpose: str,
-        is_test: bool,
+    def words_of_round(
+        self, released: Any, w: Any, max_items: int, grid_bits: int, salt: int, sigma: int,
+        purpose: str, is_test: bool,
     ) -> None:  # fmt: skip
         users = self.tables["users"]
         ids = self.functions["unreleased"].body(users.column("ids"), self.words, released)
         contributed = self.functions["contributions_of_words"].body(
             users.column("user_hashes"), users.column("lengths"), ids, self.words,
-            max_items, grid_bits, salt,
+            max_items, grid_bits, salt, w,
         )  # fmt: skip
         sums: Counter[int] = Counter()
         for pair in contributed.flatten().to_pylist():
             sums[pair["key"]] += pair["weight"]
+        sums = +sums  # no later round needs the words that nobody keeps
         many = len(sums)
         names = self.words.spellings(pa.array([*sums])) if is_test else pa.nulls(many, pa.string())
         noise = self.functions["noise"].body(

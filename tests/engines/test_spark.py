@@ -20,7 +20,7 @@ import dphh
 from dphh import Corpus, CorpusError, items, ldp_trie, ngrams
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
-from dphh.mechanisms.set_union.run import bounding_parameters
+from dphh.mechanisms.set_union.draws import bounding_parameters
 from dphh.udfs.kernel.numbering import ReadWords
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
@@ -119,8 +119,9 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     with host_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as host:
         host.gather("users", ReadWords())
         host.run(
-            "words_level",
+            "words_of_round",
             released=Lookup(None),
+            w=Lookup(None),
             **bounding_parameters(host, bare_level(1), "noise"),
         )
         once = host.take("released_words", threshold=-(10**9))

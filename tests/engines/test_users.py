@@ -30,7 +30,7 @@ from dphh import (
     ngrams,
     trie,
 )
-from dphh.mechanisms.set_union.run import draw_words
+from dphh.mechanisms.set_union.draws import draw_words
 from dphh.reader.files import refuse_unclear_columns
 from dphh.udfs.kernel.numbering import ReadWords
 from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on

@@ -122,7 +122,7 @@ def of_all(blocks: pa.Table, *values: Any) -> list[Any]:
 def of_words(blocks: pa.Table) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
     added = Spark().call(
-        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0), objects=[SALT]
+        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0, 1), objects=[SALT, None]
     )
     return sums(added)
 
@@ -232,7 +232,7 @@ def given(blocks: pa.Table, values: dict[Any, int]) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
     w = brought(blocks, rows_of_parts(blocks, values))
     arguments = [*users, *of_all(blocks, CAP, BITS, 0), w]
-    return sums(Spark().call("contributions_by_w", *arguments, objects=[SALT]))
+    return sums(Spark().call("contributions_of_words", *arguments, objects=[SALT]))
 
 
 def test_blocks_get_the_values_of_their_own_words() -> None:
@@ -309,7 +309,7 @@ def steps_by(*verbs: str) -> set[str]:
 def test_no_query_that_draws_is_looked_at_or_taken() -> None:
     """Whatever reads a view runs its query again, and would draw again."""
     written, read = steps_by("run"), steps_by("take", "bring")
-    assert {"words_level", "counts_level", "forecast_round_1"} <= {
+    assert {"words_of_round", "counts_level", "forecast_round_1"} <= {
         step for step in written if DRAWS.search(spark_sql(step))
     }
     assert len(read) > 8

@@ -22,7 +22,8 @@ from dphh.mechanisms.ngrams.forecast.price import (
     spurious_words_caveat,
     users_needed_for_words,
 )
-from dphh.mechanisms.set_union.price import SET_UNION_METHODS, Method, price_set_union
+from dphh.mechanisms.set_union.methods import METHODS, Method
+from dphh.mechanisms.set_union.price import price_set_union
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, Prior, PriorOption, checked_prior
@@ -82,7 +83,7 @@ def price_items(
     interval; no part of delta goes to new items. `min_users`, `by` and `groups` then go without
     `counts`.
     """
-    check_choice("method", method, SET_UNION_METHODS)
+    check_choice("method", method, METHODS)
     if domain is not None:
         beside = {
             "counts": counts is not None,

@@ -25,8 +25,8 @@ from dphh.mechanisms.released_rows import (
     scored_rows,
     scored_words,
 )
+from dphh.mechanisms.set_union.draws import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.run import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
 from dphh.udfs.kernel.numbering import ReadWords

@@ -1,5 +1,4 @@
-"""The rounds of a set union: their levels, thresholds and events, and the early stop of
-"adaptive"."""
+"""Rounds of a set union: their levels, thresholds and events, and which rounds follow the first."""
 
 from __future__ import annotations
 
@@ -21,16 +20,12 @@ from dphh.udfs.noise.table import rounded_gaussian
 ROUNDS = 3
 
 
-def _shares(decay: float) -> tuple[float, ...]:
+def shares_of_rounds(decay: float) -> tuple[float, ...]:
     """The rounds' shares of mu^2 and of delta: each has `decay` times that of the round after."""
     parts = [decay ** (ROUNDS - 1 - i) for i in range(ROUNDS)]
     return tuple(part / sum(parts) for part in parts)
 
 
-#: Those of DP-SIPS as published; and of "adaptive", which finds more with less in its early rounds
-#: (tests/benchmarks/measurements.md).
-SIPS_SHARES = _shares(0.3)
-ADAPTIVE_SHARES = _shares(0.15)
 #: If the first round finds fewer items than this, no items are common, so removing found items from
 #: users gains nothing. In "adaptive" one round then spends the rest of the budget.
 MIN_FINDS_OF_ROUND_1 = 5
@@ -42,15 +37,17 @@ NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
-def adaptive_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:
-    """The rounds of "adaptive": these levels, or, if the first one finds very few items, one round
-    in place of all later ones."""
+def rounds_after_first(
+    first: SetUnionLevel, alone: SetUnionLevel, several: Sequence[SetUnionLevel]
+) -> NextRound:
+    """The first round; and then one round `alone` if the first finds very few items, else
+    `several`."""
 
     def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
-        rounds = levels
-        if ran and ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1:
-            rounds = [levels[0], merged_round(levels[1:])]
-        return rounds[len(ran)] if len(ran) < len(rounds) else None
+        if not ran:
+            return first
+        after = [alone] if ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1 else several
+        return after[len(ran) - 1] if len(ran) <= len(after) else None
 
     return next_round
 
@@ -64,12 +61,11 @@ def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     first = rounds[0]
     precision = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
     # The least sigma with 1 / sigma^2 <= precision.
-    noise = rounded_gaussian(isqrt(ceil(1 / precision) - 1) + 1)
+    sigma_grid = isqrt(ceil(1 / precision) - 1) + 1
     together = 1 - prod(1 - Fraction(threshold_delta(level)) for level in rounds)
-    delta = nextafter(float(together), 0.0)
-    bits, max_items = first.grid_bits, first.max_items
-    threshold = new_item_threshold(noise, bits, max_items, delta)
-    return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
+    delta, bits = nextafter(float(together), 0.0), first.grid_bits
+    sigma = sigma_grid / 2**bits  # exact, so that the level has this sigma_grid
+    return round_level(SetUnionLevel, bits, sigma, first.max_items, delta, first.round)
 
 
 def threshold_delta(level: SetUnionLevel) -> float:

@@ -15,34 +15,6 @@ USERS_COLUMNS = ("user_hashes", "lengths", "ids")
 
 
 @step
-def words_level(
-    host: PolarsHost,
-    *,
-    released: Any,
-    max_items: int,
-    grid_bits: int,
-    salt: int,
-    sigma: int,
-    purpose: str,
-) -> Tables:
-    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
-    spreads a vector of L2 norm at most 2^b over the words that they hold."""
-    users = _without_released_words(host, released)
-    sums = histogram(
-        host, users, "contributions_of_words", *USERS_COLUMNS, max_items, grid_bits, salt
-    )
-    return {"noised": _noised_words(host, "words_level", sums, sigma, purpose)}
-
-
-@step
-def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    """(key, noisy) of the words with weight whose noised weight reaches the threshold; a key is a
-    spelling, in place of a word id."""
-    released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
-    return released.select(host.spelled(released["key"]).alias("key"), "noisy")
-
-
-@step
 def words_of_round(
     host: PolarsHost,
     *,
@@ -54,12 +26,26 @@ def words_of_round(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    """One of several rounds: every word that any user holds is noised, whatever its weight."""
-    users = _without_released_words(host, released)
+    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
+    spreads a vector of L2 norm at most 2^b over the words that they hold. Every word that any user
+    holds is noised, whatever its weight."""
+    # Without the words that earlier rounds of DP-SIPS released.
+    users = host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
     sums = histogram(
-        host, users, "contributions_by_w", *USERS_COLUMNS, max_items, grid_bits, salt, w
+        host, users, "contributions_of_words", *USERS_COLUMNS, max_items, grid_bits, salt, w
     )
-    return {"noised": _noised_words(host, "words_of_round", sums, sigma, purpose)}
+    held = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
+    # Only a test's randomness depends on how a word is spelled.
+    names = host.spelled(held["key"]) if host.randomness.is_test else None
+    return {"noised": host.noised(held, sigma, purpose, names)}
+
+
+@step
+def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
+    """(key, noisy) of the words with weight whose noised weight reaches the threshold; a key is a
+    spelling, in place of a word id."""
+    released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
+    return released.select(host.spelled(released["key"]).alias("key"), "noisy")
 
 
 @step
@@ -119,17 +105,3 @@ def histogram(
     sums_of_batches = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = sums_of_batches.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
-
-
-def _without_released_words(host: PolarsHost, released: Any) -> pl.LazyFrame:
-    """The table `users` without the words that earlier rounds of DP-SIPS released."""
-    return host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
-
-
-def _noised_words(
-    host: PolarsHost, step_name: str, sums: pl.LazyFrame, sigma: int, purpose: str
-) -> pl.DataFrame:
-    held = host.collect(step_name, sums.with_columns(has_weight=pl.col("weight") > 0))
-    # Only a test's randomness depends on how a word is spelled.
-    names = host.spelled(held["key"]) if host.randomness.is_test else None
-    return host.noised(held, sigma, purpose, names)

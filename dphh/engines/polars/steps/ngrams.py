@@ -81,7 +81,7 @@ def grams_level(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    """A level of DPNE above the first: the set union of `words_level`, over held valid grams."""
+    """A level of DPNE above the first: the set union of `words_of_round`, over held valid grams."""
     users = host.table("positions")
     sums = histogram(
         host, users, "contributions_of_grams", *POSITIONS_COLUMNS, max_items, grid_bits, salt

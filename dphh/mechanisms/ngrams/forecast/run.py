@@ -42,8 +42,8 @@ from dphh.mechanisms.released_rows import (
     scored_rows,
     scored_words,
 )
+from dphh.mechanisms.set_union.draws import draw_together, drawn_salt, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.run import draw_rounds, drawn_salt, rounds_of_table, rounds_steps
 from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
 from dphh.prior import Prior
@@ -164,10 +164,9 @@ def _words_without_prior(
     price: Price, host: Host, once: DrawOnce, max_n: int
 ) -> Generator[LevelDone, None, ReleasedWords]:
     """Runs level 1, whose rounds are one entry of the journal."""
-    next_round = words_rounds(price)
-    drawn = once("ngrams/words", partial(draw_rounds, host, next_round, "ngrams/words"))
+    drawn = draw_together(host, once, "ngrams/words", words_rounds(price))
     words, masses, even_shares = pa.array([], pa.string()), np.empty(0), 0.0
-    for number, (level, passed) in enumerate(rounds_of_table(drawn, next_round), start=1):
+    for number, (level, passed) in enumerate(drawn, start=1):
         is_planned = level.round == number  # else it is the one round in place of the later ones
         even_shares += WORD_ROUND_PARTS[number - 1] if is_planned else one_round_part(max_n)
         new_words = as_array(passed.column("key"), pa.string())

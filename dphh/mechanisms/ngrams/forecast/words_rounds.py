@@ -12,10 +12,10 @@ from dphh.mechanisms.ngrams.forecast.shares import one_round_part
 from dphh.mechanisms.released_rows import integer_columns
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (
-    MIN_FINDS_OF_ROUND_1,
     DrawnRound,
     NextRound,
     round_level,
+    rounds_after_first,
 )
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, GaussianEvent
@@ -24,23 +24,27 @@ from dphh.privacy.gaussian import split_sigma
 
 def words_rounds(price: Price) -> NextRound:
     """The rounds of level 1 without a prior. Earlier ones decide what follows: weights, rounds."""
-    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    one_round = one_round_of_words(price, planned[-1])
+    first, *later = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    after_first = rounds_after_first(first, one_round_of_words(price, later[-1]), later)
 
     def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
-        if not ran:
-            return planned[0]
-        level, found = ran[-1]
-        words = sum(released.num_rows for _, released in ran)
-        if level.round == 1:
-            return one_round if words < MIN_FINDS_OF_ROUND_1 else planned[1]
-        (noisy,) = integer_columns(found, "noisy")
-        near_threshold = int((noisy < 2 * level.threshold_grid).sum())
-        # If few words are new, and few of these near the threshold, few are left to find.
-        few_left = words > 5 * near_threshold and words >= 2 * found.num_rows
-        return None if few_left or level.round == len(planned) else planned[level.round]
+        return None if few_are_left(ran) else after_first(ran)
 
     return next_round
+
+
+def few_are_left(ran: Sequence[DrawnRound]) -> bool:
+    """Whether a later round found few new words, and few of these near its threshold. Then few are
+    left to find, and what another round would cost finds more among longer n-grams. `items` has
+    nothing else to spend it on, and goes on."""
+    if len(ran) < 2:
+        return False
+    level, found = ran[-1]
+    new_words: int = found.num_rows
+    words: int = sum(released.num_rows for _, released in ran)
+    (noisy,) = integer_columns(found, "noisy")
+    near_threshold = int((noisy < 2 * level.threshold_grid).sum())
+    return words > 5 * near_threshold and words >= 2 * new_words
 
 
 def one_round_of_words(price: Price, last: SetUnionLevel) -> SetUnionLevel:

@@ -1,6 +1,6 @@
-"""Prices of a set union: one round, jointly priced, and the choice between it and several rounds.
+"""Method "auto": a first round, and then one round or several.
 
-Method "auto". A first round has very little of the budget, and releases nothing: whether at least
+The first round has very little of the budget, and releases nothing: whether at least
 LEAST_ITEMS_FOR_ROUNDS items reach its threshold decides what follows. If they do, users share
 popular items, and rounds whose weights follow earlier ones find the most (method "adaptive"). If
 not, one round finds the most, because it prices new items and other items jointly (method
@@ -10,28 +10,45 @@ cost is at most delta (`dphh.privacy.events.ChosenUnionEvent`; the proof: docs/i
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import ceil, fsum, nextafter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from math import fsum, nextafter
 
+from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
+from dphh.mechanisms.set_union import adaptive
+from dphh.mechanisms.set_union.draws import draw_separately, draw_words, words_steps
+from dphh.mechanisms.set_union.levels import (
+    LEAST_ITEMS_FOR_ROUNDS,
+    ChoiceLevel,
+    OneRoundAfterChoice,
+    SetUnionLevel,
+)
 from dphh.mechanisms.set_union.rounds import (
-    ADAPTIVE_SHARES,
     ROUNDS,
+    DrawnRound,
     RoundsAndCost,
     round_level,
     round_levels,
     threshold_delta,
 )
+from dphh.mechanisms.steps import Draws
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.draws import arithmetic_delta
-from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
+from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.search import least_whole
-from dphh.privacy.set_union import delta_shares, grid_bits, new_item_delta, new_item_threshold
-from dphh.udfs.noise.table import rounded_gaussian
+from dphh.privacy.set_union import delta_shares, grid_bits
+
+THEOREM = (
+    "a first round of the weighted Gaussian policy of DPSU (Gopi et al. 2020) chooses between "
+    "one round, which prices new items and other items jointly, and rounds whose weights "
+    "follow earlier ones (after DP-SIPS: Swanberg, Desfontaines & Haney 2023); the cost is the "
+    "mean, over what the first round may show, of the larger of the two choices' costs (proof: "
+    "docs/items.md), with the exact Gaussian curve (Balle & Wang 2018); both directions"
+)
 
 #: The first round's share of 1 / sigma^2, and its threshold's share of delta.
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
@@ -39,63 +56,8 @@ CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
 DELTA_PARTS = 256
 
 
-def price_one_round(
-    epsilon: float, delta: float, max_items: int, counting: CountsOptions
-) -> RoundsAndCost:
-    """One round, whose new items and other items are priced jointly: its level, the events that it
-    costs, and how delta is divided."""
-    spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
-    spare = checked_arithmetic_delta(spare, epsilon, delta)
-    for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
-    total = gaussian_sigma(epsilon, for_curve * delta - spare)
-    sigma = counting.sigma_of_finding(total)
-    bits = grid_bits(sigma, max_items)
-    sigma_grid = ceil(sigma * 2**bits)
-    noise = rounded_gaussian(sigma_grid)
-    level = SetUnionLevel(
-        level=1,
-        max_items=max_items,
-        grid_bits=bits,
-        sigma_grid=noise.sigma,
-        threshold_grid=new_item_threshold(noise, bits, max_items, for_new * delta),
-    )
-    new = new_item_delta(noise, bits, max_items, level.threshold_grid)
-    events = (
-        SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
-        *counting.counts_events(total),
-        DeltaEvent(spare, NOISE_TABLE_NOTE),
-    )
-    shared_out = (
-        ("the noise, where a user has no new item", for_curve * delta - spare),
-        (
-            "new items over the threshold, where a user has no other item (the larger of these "
-            "two amounts counts)",
-            for_new * delta,
-        ),
-        (NOISE_TABLE_NOTE, spare),
-    )
-    return (level,), events, shared_out
-
-
-def _delta_shares(
-    epsilon: float, delta: float, for_arithmetic: float, counting: CountsOptions
-) -> tuple[float, float]:
-    """The shares of delta for the Gaussian curve and for new items: those of `delta_shares`. With
-    counts, which a user with only new items changes too, these may be too much; then 1/2 each."""
-    for_curve, for_new = delta_shares(epsilon, delta)
-    if counting.share:
-        total = gaussian_sigma(epsilon, for_curve * delta - for_arithmetic)
-        found = SetUnionEvent(counting.sigma_of_finding(total), for_new * delta)
-        events = [found, *counting.counts_events(total), DeltaEvent(for_arithmetic)]
-        if compose(events).delta(epsilon) > delta:
-            return 1 / 2, 1 / 2
-    return for_curve, for_new
-
-
 @lru_cache(maxsize=64, typed=True)  # takes nine compositions; a ledger or a shell asks again
-def price_choice(
-    epsilon: float, delta: float, max_items: int, counting: CountsOptions
-) -> RoundsAndCost:
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
     """The first round; the one round or the several that it chooses; and what these cost."""
     spare = (1 + ROUNDS) * arithmetic_delta(max_items, epsilon)
     spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
@@ -135,8 +97,8 @@ def price_choice(
     bits = grid_bits(event.before, 1)
     first = round_level(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
     rounds = round_levels(
-        split_sigma(event.rounds_sigma, ADAPTIVE_SHARES),
-        [share * event.rounds_delta for share in ADAPTIVE_SHARES],
+        split_sigma(event.rounds_sigma, adaptive.SHARES),
+        [share * event.rounds_delta for share in adaptive.SHARES],
         [max_items] * ROUNDS,
         reweighed=True,
         first_number=2,
@@ -171,3 +133,25 @@ def price_choice(
         (chosen, new, *counts, DeltaEvent(spare, NOISE_TABLE_NOTE)),
         shared_out,
     )
+
+
+def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
+    """Runs the first round, which releases no item, and then one round or several: the number of
+    items that the first round finds decides."""
+    first, alone, *rounds = levels
+    reached = once("items/choice", partial(draw_words, host, first, "items/choice"))
+    # (key, noisy) of the items that reach its threshold
+    yield first, reached.slice(0, 0)
+    if reached.num_rows < LEAST_ITEMS_FOR_ROUNDS:
+        yield from draw_separately([alone], host, once)
+    else:
+        yield from adaptive.run(rounds, host, once)
+
+
+def draws(levels: Sequence[SetUnionLevel]) -> Draws:
+    first, alone, *rounds = levels
+    yield "items/choice", words_steps(first, "items/choice")
+    purpose = f"items/round {alone.round}"
+    yield f"{purpose}, if little is found before", words_steps(alone, purpose)
+    for title, steps in adaptive.draws(rounds):
+        yield f"{title}, if much is found before", steps

@@ -1,0 +1,170 @@
+"""Draws rounds of a set union on a host: each a query over `users`, its noise and its threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.mechanisms.released_rows import as_array, integer_columns
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound
+from dphh.mechanisms.steps import Draws, Step, planned, steps_of
+from dphh.udfs.kernel.words import indices_by_word
+from dphh.udfs.rules.reweighing import ReweighingNumbers, RoundNoise, round_precision
+
+
+def draw_separately(
+    levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce
+) -> Iterator[DrawnRound]:
+    """Draw rounds of equal weights. Each is a draw of its own, which is stored before the next
+    begins, without the words that earlier rounds released."""
+    released = pa.array([], pa.string())
+    for level in levels:
+        purpose = f"items/round {level.round}"
+        passed = once(purpose, partial(draw_words, host, level, purpose, released))
+        # passed (key, noisy)
+        yield level, passed
+        released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
+
+
+def draw_together(
+    host: Host, once: DrawOnce, purpose: str, next_round: NextRound
+) -> Iterator[DrawnRound]:
+    """Draw rounds that depend on one another, as one draw (`draw_rounds`)."""
+    drawn = once(purpose, partial(draw_rounds, host, next_round, purpose))
+    # drawn (round, key, noisy)
+    (numbers,) = integer_columns(drawn, "round")
+    ran: list[DrawnRound] = []
+    while (level := next_round(ran)) is not None:
+        ran.append((level, drawn.filter(pa.array(numbers == level.round))))
+        yield ran[-1]
+
+
+def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
+    """Draw rounds that depend on one another. Returns all that they release as one table (round,
+    key, noisy).
+
+    They are one draw of the run. Noised weights of unreleased items exist only in the engine, so a
+    run that was interrupted between rounds redraws all of them, none of which was seen
+    (`dphh.journal`); one that was interrupted later finds all rounds stored.
+
+    From the second round on, a user's weight on an item depends on the noised weights of earlier
+    rounds, also of items that were not released. So these weights are an output in the analysis
+    (docs/items.md), and must depend on the raw data in no other way: every item that some user
+    holds has a noised weight in every round, whether or not any user put weight on it. To be
+    released, an item also needs some user's weight.
+    """
+    ran: list[DrawnRound] = []
+    released = pa.array([], pa.string())
+    while (level := next_round(ran)) is not None:
+        if ran:
+            (first, _), (last, passed) = ran[0], ran[-1]
+            if len(ran) == 1:
+                host.run("no_earlier_sums")
+                # earlier_sums (key, noisy_sum), empty
+            host.run("sums_so_far", precision=round_precision(first.round_noise, last.round_noise))
+            # sums_so_far (key, noisy_sum), of every word that a user holds
+            host.rename_replacing("sums_so_far", "earlier_sums")
+            host.drop("noised")
+            released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
+        noises = [each.round_noise for each, _ in ran]
+        passed = _draw_round(host, level, f"{purpose}/round {level.round}", released, noises)
+        # noised (key, has_weight, noisy) and passed (key, noisy)
+        ran.append((level, passed))
+    host.drop("noised", "earlier_sums")
+    return pa.concat_tables(
+        pa.table(
+            {
+                "round": np.full(passed.num_rows, level.round, np.int64),
+                "key": as_array(passed.column("key"), pa.string()),
+                "noisy": as_array(passed.column("noisy"), pa.int64()),
+            }
+        )
+        for level, passed in ran
+    )
+
+
+def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
+    """Draw one round of the weighted Gaussian policy over `users`, without the words in `released`.
+    Returns (key, noisy) of the words that reach its threshold."""
+    passed = _draw_round(host, level, purpose, released)
+    host.drop("noised")
+    return passed
+
+
+def _draw_round(
+    host: Host,
+    level: SetUnionLevel,
+    purpose: str,
+    released: Any,
+    earlier: Sequence[RoundNoise] = (),
+) -> Any:
+    """Draw one round, whose weights follow `earlier_sums` if its level says so. `earlier`: the
+    noise of the rounds before it. The table `noised` is left to the caller."""
+    weights = {"w": Lookup(None)}
+    if isinstance(level, ReweighedLevel):
+        weights = {}
+        host.bring("w", "weights_of_round", to="users", **_reweighing(earlier, level))
+        # brought to users: each word's w
+    host.run(
+        "words_of_round",
+        released=Lookup(indices_by_word(released) if len(released) else None),
+        **weights,
+        **bounding_parameters(host, level, purpose),
+    )
+    # noised (key, has_weight, noisy); has_weight: whether some user put weight on the key
+    return host.take("released_words", threshold=level.threshold_grid)
+    # (key, noisy), those with weight that reach the threshold
+
+
+def _reweighing(earlier: Sequence[RoundNoise], level: SetUnionLevel) -> dict[str, Any]:
+    """The public numbers of a round's weights, after rounds of this noise."""
+    return asdict(ReweighingNumbers.after_rounds(earlier, level.threshold_grid, level.grid_bits))
+
+
+def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:
+    """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
+    return planned(level, purpose, salt=drawn_salt(host, purpose))
+
+
+def drawn_salt(host: Host, purpose: str) -> Lookup:
+    """A salt of 64 random bits. It decides which keys of an over-full user count."""
+    return Lookup(int(host.randomness.random_words(1, f"{purpose}/salt")[0]))
+
+
+def separate_draws(levels: Sequence[SetUnionLevel]) -> Draws:
+    """What `draw_separately` asks."""
+    for level in levels:
+        purpose = f"items/round {level.round}"
+        yield purpose, words_steps(level, purpose, is_first=level is levels[0])
+
+
+def words_steps(level: SetUnionLevel, purpose: str, *, is_first: bool = True) -> list[Step]:
+    """What `draw_words` asks. `is_first`: nothing is released before."""
+    known = {"w": None, "released": None} if is_first else {"w": None}
+    return steps_of(level, purpose, "words_of_round", "released_words", **known)
+
+
+def rounds_steps(levels: Sequence[SetUnionLevel], purpose: str) -> list[Step]:
+    """What `draw_rounds` asks if no release cuts the rounds short."""
+    steps: list[Step] = []
+    for number, level in enumerate(levels):
+        noises, known = [each.round_noise for each in levels[:number]], {}
+        if not noises:
+            known = {"released": None, "w": None}
+        else:
+            steps += [
+                *([("no_earlier_sums", {})] if number == 1 else []),
+                ("sums_so_far", {"precision": round_precision(noises[0], noises[-1])}),
+                ("ALTER TABLE sums_so_far RENAME TO earlier_sums;", {}),
+                ("weights_of_round", _reweighing(noises, level)),
+            ]
+        named = f"{purpose}/round {level.round}"
+        steps += steps_of(level, named, "words_of_round", "released_words", **known)
+    return steps

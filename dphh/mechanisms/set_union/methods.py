@@ -1,0 +1,41 @@
+"""The methods of a set union: each is a file with its theorem, its price and its run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dphh.engines.host import DrawOnce, Host
+from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union import adaptive, auto, gaussian, sips
+from dphh.mechanisms.set_union.draws import draw_separately, separate_draws
+from dphh.mechanisms.set_union.levels import SetUnionLevel
+from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost
+from dphh.mechanisms.steps import Draws
+
+Method = Literal["auto", "gaussian", "sips", "adaptive"]
+
+
+@dataclass(frozen=True)
+class SetUnionMethod:
+    theorem: str
+    #: A function of epsilon, delta, max_items and what counting takes of them.
+    price: Callable[[float, float, int, CountsOptions], RoundsAndCost]
+    #: Yields each round of these levels as it was run. It gets the host, on which the table `users`
+    #: is gathered, and draws what is released through `once`.
+    run: Callable[[Sequence[SetUnionLevel], Host, DrawOnce], Iterator[DrawnRound]]
+    #: What `run` asks, for `plan.sql()`.
+    draws: Callable[[Sequence[SetUnionLevel]], Draws]
+    #: The method in its place where the budget is too small for it.
+    if_too_little: Method | None = None
+
+
+METHODS: dict[str, SetUnionMethod] = {
+    "auto": SetUnionMethod(
+        auto.THEOREM, auto.price, auto.run, auto.draws, if_too_little="gaussian"
+    ),
+    "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_separately, separate_draws),
+    "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_separately, separate_draws),
+    "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, adaptive.draws),
+}
