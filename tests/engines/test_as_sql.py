@@ -58,7 +58,7 @@ def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
     sections = dict(draws_of(plan.price))
     with watched(monkeypatch) as executed:
         plan.run(engine="duckdb", randomness=SeededRandomness(11))
-    # These runs find much. What released nothing may end a run; what is conditional may be left out.
+    # These runs find much. What released nothing may end a run; what is conditional may be absent.
     much = (asked for title, asked in sections.items() if "if little" not in title)
     left = iter([step for asked in much for step in asked])
     for name, parameters in executed:
