@@ -6,34 +6,30 @@ holds for all runs: shares may sum to more than the cap, and then the first runs
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import os
 import re
 import secrets
 import sqlite3
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.budget import Booking, Cap, Rule, checked_budget, checked_cap, default_rule
+from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
-from dphh.privacy.events import events_from_json
+from dphh.ledger.tables import account_named, account_names, accounts_in, record_change, shares_of
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.reader.paths import local_path_to_write
 from dphh.reader.user import unit_and_columns
 from dphh.wording.lines import with_noun
 from dphh.wording.options import checked_call
-
-SECONDS_PER_DAY = 24 * 60 * 60
 
 
 class Accounts:
@@ -130,6 +126,8 @@ class Accounts:
                         "WHERE runs.source = ? AND name = ?",
                         (source, account),
                     )
+            if there is None:
+                _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
             return account_named(con, account)
 
     @checked_call
@@ -212,8 +210,10 @@ class Accounts:
     def accounts(self) -> list[Account]:
         """All accounts; for an analyst's ledger, that analyst's shares of them."""
         if self.analyst is not None:
-            # What a share has left must not depend on what others have spent of the account.
-            return [replaced(share, whole=None) for share in self.shares(self.analyst)]
+            # Neither what a share has left nor how long this takes may depend on others' runs.
+            with reading(self.path) as con:
+                found = shares_of(con, accounts_in(con, with_bookings=False), self.analyst)
+            return [replaced(share, whole=None) for share in found]
         with reading(self.path) as con:
             return accounts_in(con)
 
@@ -341,95 +341,21 @@ def _refuse_files_of_others(con: sqlite3.Connection, account: str, corpus: Corpu
         )
 
 
-def account_names(con: sqlite3.Connection) -> list[str]:
-    return [name for (name,) in con.execute("SELECT name FROM accounts ORDER BY id")]
-
-
-def accounts_in(
-    con: sqlite3.Connection, which: Callable[[Corpus], bool] = lambda corpus: True
-) -> list[Account]:
-    """The accounts for whose corpus `which` is true, with the bookings of the runs that they
-    paid for. Reading those of all accounts takes long."""
-    query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
-    return [
-        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings_of(con, number), groups)
-        for number, name, text, epsilon, delta, rule, declared in con.execute(query)
-        if which(corpus := corpus_from_json(json.loads(text), account=name))
-        for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
-    ]
-
-
-def account_named(con: sqlite3.Connection, name: str) -> Account:
-    for account in accounts_in(con, lambda own: own.account == name):
-        return account
-    raise UsageError(
-        f"The ledger has no account {name!r}: `dphh ledger show` lists its accounts; "
-        f"`dphh ledger add {name} ...`, or "
-        f"dphh.Ledger().add({name!r}, corpus, epsilon, delta), makes one"
-    )
-
-
-def bookings_of(
-    con: sqlite3.Connection, account_id: int, analyst: str | None = None
-) -> tuple[Booking, ...]:
-    """The bookings of an account's runs, in their order; with `analyst`, of that analyst's runs."""
+def _refuse_rule_unlike_earlier_payers(con: sqlite3.Connection, account: str, rule: Rule) -> None:
+    """A new account must not choose its rule by the outcomes of runs that another account paid
+    for: their rule is that of its cap too (docs/composition.md)."""
     query = """
-        SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
-        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
+        SELECT DISTINCT payer.rule FROM charges AS own JOIN accounts AS new ON own.account = new.id
+        JOIN charges AS paid ON paid.run = own.run JOIN accounts AS payer ON paid.account = payer.id
+        WHERE new.name = ? AND payer.id <> new.id
     """
-    found = con.execute(query, {"account": account_id, "analyst": analyst})
-    return tuple(
-        Booking(events_from_json(json.loads(events)), epsilon, delta)
-        for events, epsilon, delta in found
-    )
-
-
-def shares_of(
-    con: sqlite3.Connection, accounts: Sequence[Account], analyst: str | None = None
-) -> list[Account]:
-    """All analysts' shares of these accounts, or one analyst's, each under its account's rule."""
-    query = """
-        SELECT analyst, epsilon, delta FROM shares
-        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
-    """
-    shares = []
-    for whole in accounts:
-        asked = {"account": whole.id, "analyst": analyst}
-        for name, epsilon, delta in con.execute(query, asked).fetchall():
-            cap = Cap(epsilon, delta, whole.cap.rule if delta > 0 else default_rule(delta))
-            own = bookings_of(con, whole.id, name)
-            shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
-    return shares
-
-
-def record_change(
-    con: sqlite3.Connection,
-    what: str,
-    account: str | None,
-    was: str | None,
-    now: str | None,
-    analyst: str | None = None,
-) -> None:
-    """Record an owner's change, inside the transaction that makes it."""
-    con.execute(
-        "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (account, analyst, what, was, now, login_name(), start_of_today()),
-    )
-
-
-def start_of_today() -> float:
-    """The time at which the present day began. Hours and seconds are not recorded: a run's duration
-    discloses how much data it read, and thus a user with very many rows."""
-    return time.time() // SECONDS_PER_DAY * SECONDS_PER_DAY
-
-
-def login_name() -> str:
-    """The login name under which this process runs: a note, not a proof."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # the login has a number and no name, as often in a container
-        return f"user {os.getuid()}"
+    rules = {found for (found,) in con.execute(query, (account,))}
+    if rules and rule not in rules:
+        raise UsageError(
+            f"rule: found {rule!r}, but the account that paid for earlier runs on these files has "
+            f"{min(rules)!r}: a rule that is chosen after a release promises nothing. Give that "
+            "rule. Nothing was changed"
+        )
 
 
 def _check_account_name(name: str) -> None:

@@ -23,15 +23,7 @@ from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.files.whole_files import write_unless_other_file
-from dphh.ledger.accounts import (
-    Accounts,
-    account_named,
-    account_names,
-    accounts_in,
-    login_name,
-    shares_of,
-    start_of_today,
-)
+from dphh.ledger.accounts import Accounts
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     RUN_COLUMNS,
@@ -48,22 +40,33 @@ from dphh.ledger.places import holds, places_of, wrong_account_error
 from dphh.ledger.processes import this_process
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
+from dphh.ledger.tables import (
+    RELEASE_STEP,
+    account_named,
+    account_names,
+    accounts_in,
+    login_name,
+    number_of_unfinished_run,
+    row_of_run,
+    shares_of,
+    start_of_today,
+    store,
+    stored_release,
+    stored_rows,
+)
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.reader.paths import local_path_to_write
 from dphh.reader.user import unit_and_columns, user_option
 from dphh.wording.cells import safe_cell
 
-#: The name of the release among the steps whose rows the ledger stores.
-RELEASE_STEP = "the release"
 #: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
 PAYERS = """
     SELECT name FROM charges JOIN accounts ON id = account WHERE run = {run} AND (
         :analyst IS NULL OR id IN (SELECT account FROM shares WHERE analyst = :analyst)
     ) ORDER BY id
 """
-#: The most attempts of one run: each failure may disclose something about the data that no theorem
-#: covers (docs/threats.md).
+#: The most attempts of one run: a failure may disclose what no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
 
@@ -135,14 +138,15 @@ class Ledger(Accounts):
         under their caps. Changes nothing. To an analyst it tells of the analyst's shares alone: it
         is free, and would find what others have spent of an account."""
         places = places_of(request.corpus)
+        is_owner = self.analyst is None
         with reading(self.path) as con:
             payers, refused = [], None
             try:
-                payers = self._payers(con, request.corpus, places)
-                self._check_caps(con, request, payers, shares_only=self.analyst is not None)
+                payers = self._payers(con, request.corpus, places, with_bookings=is_owner)
+                self._check_caps(con, request, payers, shares_only=not is_owner)
             except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
-            if self.analyst is not None:
+            if not is_owner:
                 payers = shares_of(con, payers[:1], self.analyst)
         ahead = [
             (
@@ -164,25 +168,25 @@ class Ledger(Accounts):
     def level(self, run: BookedRun, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
-            return _stored_rows(con, _number_of_unfinished_run(con, run), step)
+            return stored_rows(con, number_of_unfinished_run(con, run), step)
 
     def keep_level(self, run: BookedRun, step: str, data: bytes) -> bytes:
         """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
-            number = _number_of_unfinished_run(con, run)
-            if (stored := _stored_rows(con, number, step)) is not None:
+            number = number_of_unfinished_run(con, run)
+            if (stored := stored_rows(con, number, step)) is not None:
                 return stored
-            _store(con, number, step, data)
+            store(con, number, step, data)
         return data
 
     def settle(self, run: BookedRun, manifest: Manifest, parquet: bytes) -> StoredRelease:
         """Store the release, unless another process was first; returns the stored one. Only a
         release that is stored in the ledger may be shown."""
         with writing(self.path) as con:
-            found = _row_of_run(con, run.run_id)
+            found = row_of_run(con, run.run_id)
             if found is not None and found["state"] == "settled":
-                return _stored_release(con, found)
-            number = _number_of_unfinished_run(con, run)
+                return stored_release(con, found)
+            number = number_of_unfinished_run(con, run)
             # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
@@ -190,7 +194,7 @@ class Ledger(Accounts):
                 (start_of_today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
-            _store(con, number, RELEASE_STEP, parquet)
+            store(con, number, RELEASE_STEP, parquet)
         return StoredRelease(manifest, parquet)
 
     def failed(self, run: BookedRun) -> None:
@@ -206,13 +210,13 @@ class Ledger(Accounts):
     def release(self, run_id: str) -> StoredRelease:
         """The manifest and the Parquet file of a settled run."""
         with reading(self.path) as con:
-            found = _row_of_run(con, run_id)
+            found = row_of_run(con, run_id)
             if found is None or self.analyst not in (None, found["analyst"]):
                 raise UnknownRunError(
                     f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of "
                     "a corpus's runs, and `dphh ledger export FILE` those of all."
                 )
-            return _stored_release(con, found)
+            return stored_release(con, found)
 
     def runs(self, account: str | None = None) -> list[Entry]:
         """All runs in their order; with `account`, those that it paid for. For an analyst's ledger,
@@ -250,7 +254,7 @@ class Ledger(Accounts):
         if run_id is None:
             found = self._last_equal_run(con, request) if files else None
             return found if found is not None and found["files"] == files else None
-        found = _row_of_run(con, run_id)
+        found = row_of_run(con, run_id)
         if found is None:
             return None
         if found["digest"] != request.digest or found["analyst"] != self.analyst:
@@ -277,9 +281,11 @@ class Ledger(Accounts):
         places: frozenset[str],
         *,
         required: bool = False,
+        with_bookings: bool = True,
     ) -> list[Account]:
         """The accounts that pay: the one that the corpus names, then those that hold its files."""
-        named = [] if corpus.account is None else [account_named(con, corpus.account)]
+        booked = {"with_bookings": with_bookings}
+        named = [] if corpus.account is None else [account_named(con, corpus.account, **booked)]
         if named and corpus.kind == "path" and not holds(named[0].corpus, places):
             raise wrong_account_error(named[0].corpus, corpus)
         if not named and corpus.kind != "path" and (names := account_names(con)):
@@ -289,7 +295,9 @@ class Ledger(Accounts):
             )
         if self.analyst is not None and not named:
             raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
-        others = accounts_in(con, lambda own: own.account != corpus.account and holds(own, places))
+        others = accounts_in(
+            con, lambda own: own.account != corpus.account and holds(own, places), **booked
+        )
         if required and not named and not others:
             raise UsageError(
                 "account: none pays for this corpus, so nothing would cap the run, and "
@@ -440,41 +448,3 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
         (start_of_today(), canonical_json(this_process()), run),
     )
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)
-
-
-def _number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
-    """The sequence number of a run that has not settled. By its key it is told from a run with the
-    same id in a ledger that was put in this one's place."""
-    query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
-    if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
-        raise UnknownRunError(
-            f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "
-            "the ledger was replaced. Its price stays spent."
-        )
-    return int(found[0])
-
-
-def _store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
-    con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, step, data))
-
-
-def _stored_rows(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
-    query = "SELECT data FROM drawn WHERE run = ? AND step = ?"
-    found = con.execute(query, (run, step)).fetchone()
-    return None if found is None else found["data"]
-
-
-def _stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
-    parquet = _stored_rows(con, found["sequence"], RELEASE_STEP)
-    if parquet is None:
-        raise LedgerError(
-            f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
-            "stays spent; the same request with this run id makes the release."
-        )
-    return StoredRelease(json.loads(found["manifest"]), parquet)
-
-
-def _row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
-    query = "SELECT * FROM runs WHERE run_id = ?"
-    found: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
-    return found

@@ -10,6 +10,7 @@ import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, UsageError
 from dphh.ledger import BookedRun, accounts
+from dphh.ledger import tables as ledger_tables
 from tests.ledger.asked import ask, asked, items_price
 
 CORPUS = Corpus("/nowhere/reviews.parquet", user="who", text="what")
@@ -143,3 +144,19 @@ def test_a_change_and_its_note_are_one_transaction(ledger, monkeypatch):
         with suppress(Exception):
             change()
         assert ledger.analyst_with(token) == "alice"
+
+
+def test_how_long_an_analysts_look_takes_tells_nothing_of_others_runs(shared, monkeypatch):
+    """What is read of the runs of an analyst's shares is their own alone."""
+    shared.add("secret", CORPUS, 9.0, 1e-6, "sums", both_pay=True)
+    for number in range(5):
+        spend(shared, "bob", f"run {number}", 0.1)
+    spend(shared, "alice", "mine", 0.1)
+    read = []
+    parse = ledger_tables.events_from_json
+    monkeypatch.setattr(ledger_tables, "events_from_json", lambda x: [read.append(x), parse(x)][1])
+    book = Ledger(shared.path, "alice")
+    book.accounts()
+    assert len(read) == 1
+    assert book.outlook(asked(CORPUS, 0.1, 1e-8, account="reviews")).refusal is None
+    assert len(read) <= 3

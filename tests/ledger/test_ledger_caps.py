@@ -184,6 +184,12 @@ def test_no_release_may_choose_the_rule_of_its_cap(book, reviews):
             book.set_cap("reviews", 1.0, delta, rule)
     with pytest.raises(UsageError, match=r"^rule: 'reviews' has 1 run"):
         book.add("reviews", reviews, 1.0, 1e-6, "sums", replace=True)
+    # Nor does a second account of the same files, or one to which these are given up.
+    for moved in (reviews, replace_corpus(reviews, where=("/given/up",))):
+        book.add("reviews", moved, *cap, replace=True)
+        with pytest.raises(UsageError, match=r"^rule: found 'sums', .*Nothing was changed"):
+            book.add("again", reviews, *cap, "sums", both_pay=True)
+    book.add("reviews", reviews, *cap, replace=True)
     assert book.set_cap("reviews", 2.0, 1e-5).cap == Cap(2.0, 1e-5, "divergence")
     assert book.set_cap("reviews", 1.0, 1e-6, "divergence").cap.rule == "divergence"
 

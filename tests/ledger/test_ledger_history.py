@@ -10,7 +10,7 @@ import pytest
 from dphh import Corpus
 from dphh.cli.ledger import statement_of
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger import accounts as ledger_accounts
+from dphh.ledger import tables as ledger_tables
 from dphh.ledger import schema as ledger_schema
 from dphh.reader.corpus import as_recorded, replace_corpus
 from tests.ledger.asked import ask
@@ -136,7 +136,7 @@ def test_groups_are_declared_per_account_and_column(book, reviews):
 def test_days_are_recorded_and_no_hours(book, reviews, monkeypatch):
     day = 86_400.0
     for run, clock in (("a", 2.5 * day), ("b", 3.9 * day)):
-        monkeypatch.setattr(ledger_accounts, "time", SimpleNamespace(time=lambda now=clock: now))
+        monkeypatch.setattr(ledger_tables, "time", SimpleNamespace(time=lambda now=clock: now))
         book.settle(ask(book, run, reviews), {}, b"rows")
     for which in ("when", "changed"):
         days = [getattr(entry, which).timestamp() for entry in book.runs()]

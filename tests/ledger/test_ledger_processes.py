@@ -182,7 +182,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
 
 def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
     """Wait with part of this step's transaction in the file."""
-    book, store, insert = Ledger(path), ledger_book._store, Ledger._insert_run
+    book, store, insert = Ledger(path), ledger_book.store, Ledger._insert_run
 
     def half_stored(*given: Any) -> None:
         store(*given)
@@ -197,7 +197,7 @@ def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
     run = book.book(asked("a"), {}, files="f1", run_id="a")
     book.keep_level(run, "level 0", b"kept")
     Ledger._insert_run = half_inserted
-    ledger_book._store = half_stored
+    ledger_book.store = half_stored
     if step == "book":
         book.book(asked("b"), {}, files="f1", run_id="b")
     elif step == "keep_level":

@@ -1,0 +1,163 @@
+"""What the ledger's tables have: accounts and shares, and of runs what they stored."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace as replaced
+
+from dphh.errors import LedgerError, UnknownRunError, UsageError
+from dphh.ledger.budget import (
+    Booking,
+    Cap,
+    default_rule,
+)
+from dphh.ledger.entries import (
+    BookedRun,
+    StoredRelease,
+)
+from dphh.ledger.spending import Account
+from dphh.privacy.events import events_from_json
+from dphh.reader.corpus import Corpus, corpus_from_json
+
+SECONDS_PER_DAY = 24 * 60 * 60
+
+#: The name of the release among the steps whose rows the ledger stores.
+RELEASE_STEP = "the release"
+
+
+def account_names(con: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in con.execute("SELECT name FROM accounts ORDER BY id")]
+
+
+def accounts_in(
+    con: sqlite3.Connection,
+    which: Callable[[Corpus], bool] = lambda corpus: True,
+    *,
+    with_bookings: bool = True,
+) -> list[Account]:
+    """The accounts for whose corpus `which` is true, with the bookings of the runs that they
+    paid for, unless these are not asked for. Reading those of all accounts takes long."""
+    query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
+    return [
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups)
+        for number, name, text, epsilon, delta, rule, declared in con.execute(query)
+        if which(corpus := corpus_from_json(json.loads(text), account=name))
+        for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
+        for bookings in [bookings_of(con, number) if with_bookings else ()]
+    ]
+
+
+def account_named(con: sqlite3.Connection, name: str, *, with_bookings: bool = True) -> Account:
+    for account in accounts_in(con, lambda own: own.account == name, with_bookings=with_bookings):
+        return account
+    raise UsageError(
+        f"The ledger has no account {name!r}: `dphh ledger show` lists its accounts; "
+        f"`dphh ledger add {name} ...`, or "
+        f"dphh.Ledger().add({name!r}, corpus, epsilon, delta), makes one"
+    )
+
+
+def bookings_of(
+    con: sqlite3.Connection, account_id: int, analyst: str | None = None
+) -> tuple[Booking, ...]:
+    """The bookings of an account's runs, in their order; with `analyst`, of that analyst's runs."""
+    query = """
+        SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
+        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
+    """
+    found = con.execute(query, {"account": account_id, "analyst": analyst})
+    return tuple(
+        Booking(events_from_json(json.loads(events)), epsilon, delta)
+        for events, epsilon, delta in found
+    )
+
+
+def shares_of(
+    con: sqlite3.Connection, accounts: Sequence[Account], analyst: str | None = None
+) -> list[Account]:
+    """All analysts' shares of these accounts, or one analyst's, each under its account's rule."""
+    query = """
+        SELECT analyst, epsilon, delta FROM shares
+        WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY analyst
+    """
+    shares = []
+    for whole in accounts:
+        asked = {"account": whole.id, "analyst": analyst}
+        for name, epsilon, delta in con.execute(query, asked).fetchall():
+            cap = Cap(epsilon, delta, whole.cap.rule if delta > 0 else default_rule(delta))
+            own = bookings_of(con, whole.id, name)
+            shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
+    return shares
+
+
+def record_change(
+    con: sqlite3.Connection,
+    what: str,
+    account: str | None,
+    was: str | None,
+    now: str | None,
+    analyst: str | None = None,
+) -> None:
+    """Record an owner's change, inside the transaction that makes it."""
+    con.execute(
+        "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (account, analyst, what, was, now, login_name(), start_of_today()),
+    )
+
+
+def start_of_today() -> float:
+    """The time at which the present day began. Hours and seconds are not recorded: a run's duration
+    discloses how much data it read, and thus a user with very many rows."""
+    return time.time() // SECONDS_PER_DAY * SECONDS_PER_DAY
+
+
+def login_name() -> str:
+    """The login name under which this process runs: a note, not a proof."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the login has a number and no name, as often in a container
+        return f"user {os.getuid()}"
+
+
+def number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
+    """The sequence number of a run that has not settled. By its key it is told from a run with the
+    same id in a ledger that was put in this one's place."""
+    query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
+    if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
+        raise UnknownRunError(
+            f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "
+            "the ledger was replaced. Its price stays spent."
+        )
+    return int(found[0])
+
+
+def store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
+    con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, step, data))
+
+
+def stored_rows(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
+    query = "SELECT data FROM drawn WHERE run = ? AND step = ?"
+    found = con.execute(query, (run, step)).fetchone()
+    return None if found is None else found["data"]
+
+
+def stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
+    parquet = stored_rows(con, found["sequence"], RELEASE_STEP)
+    if parquet is None:
+        raise LedgerError(
+            f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
+            "stays spent; the same request with this run id makes the release."
+        )
+    return StoredRelease(json.loads(found["manifest"]), parquet)
+
+
+def row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
+    query = "SELECT * FROM runs WHERE run_id = ?"
+    found: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
+    return found
