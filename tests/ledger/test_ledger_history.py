@@ -10,8 +10,8 @@ import pytest
 from dphh import Corpus
 from dphh.cli.ledger import statement_of
 from dphh.errors import BudgetRefused, UsageError
-from dphh.ledger import tables as ledger_tables
 from dphh.ledger import schema as ledger_schema
+from dphh.ledger import tables as ledger_tables
 from dphh.reader.corpus import as_recorded, replace_corpus
 from tests.ledger.asked import ask
 
