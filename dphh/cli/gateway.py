@@ -120,8 +120,7 @@ def add_analyst(
     from dphh.asking.clients import init_sql, lines_for_other_clients
 
     book = Ledger(ledger_file or context.obj)
-    before = next((each for each in book.shares(name) if each.name == corpus), None)
-    if before is not None and not yes:
+    for before in book.shares(name, corpus) if not yes else ():
         confirm_higher_cap(
             f"{corpus}: raise the share of {name} from",
             *(before.cap, epsilon, delta),
@@ -129,7 +128,7 @@ def add_analyst(
         )
     book.set_share(corpus, name, epsilon, delta)
     click.echo(f"{name} may spend epsilon {epsilon:g}, delta {delta:g} of {corpus}", err=True)
-    after = next(each for each in book.shares(name) if each.name == corpus)
+    (after,) = book.shares(name, corpus)
     if after.used > 1:
         click.echo(
             f"{name} has spent more than that already, so every further run is refused", err=True

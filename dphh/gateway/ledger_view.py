@@ -34,9 +34,8 @@ class Answer:
 def account_named(book: Ledger, name: str) -> Account:
     """The analyst's share of this account; for the owner, the account. An account of which the
     analyst has no share, and a name without an account, are refused in the same words."""
-    for account in book.accounts():
-        if account.name == name:
-            return account
+    for account in book.accounts(name):
+        return account
     raise UsageError(
         f"corpus: found no corpus {name[:100]!r} of yours; FROM dphh_ledger() lists yours. "
         "Nothing was spent"

@@ -207,15 +207,21 @@ class Accounts:
         with reading(self.path) as con:
             return account_names(con)
 
-    def accounts(self) -> list[Account]:
-        """All accounts; for an analyst's ledger, that analyst's shares of them."""
+    def accounts(self, account: str | None = None) -> list[Account]:
+        """All accounts, or the one with this name; for an analyst's ledger, that analyst's shares
+        of them."""
+
+        def is_asked_for(own: Corpus) -> bool:
+            return account in (None, own.account)
+
         if self.analyst is not None:
             # Neither what a share has left nor how long this takes may depend on others' runs.
             with reading(self.path) as con:
-                found = shares_of(con, accounts_in(con, with_bookings=False), self.analyst)
+                wholes = accounts_in(con, is_asked_for, with_bookings=False)
+                found = shares_of(con, wholes, self.analyst)
             return [replaced(share, whole=None) for share in found]
         with reading(self.path) as con:
-            return accounts_in(con)
+            return accounts_in(con, is_asked_for)
 
     def status(self, account: str) -> Account:
         with reading(self.path) as con:
@@ -262,10 +268,11 @@ class Accounts:
             was = None if before is None else str(before.cap)
             record_change(con, "share", account, was, str(budget), analyst)
 
-    def shares(self, analyst: str | None = None) -> list[Account]:
-        """Every share, or one analyst's, in the order of the accounts."""
+    def shares(self, analyst: str | None = None, account: str | None = None) -> list[Account]:
+        """Every share, or one analyst's, or those of one account, in the order of the accounts."""
         with reading(self.path) as con:
-            return shares_of(con, accounts_in(con), analyst)
+            wholes = accounts_in(con, lambda own: account in (None, own.account))
+            return shares_of(con, wholes, analyst)
 
     def give_token(self, analyst: str) -> str:
         """A new token for an analyst, in place of an earlier one. Only its hash is stored."""
