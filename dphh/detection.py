@@ -11,19 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
-
-import numpy as np
 
 from dphh.errors import UsageError
-from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
+from dphh.mechanisms.needed import NO_NUMBER, Ways, users_needed
+from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, with_assumed_threshold
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
-from dphh.privacy.search import least_whole
-from dphh.udfs.rules.weights import weight
 from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole, checked_call
 
@@ -112,56 +108,17 @@ def detection_of(price: Price, assumed: Profile) -> Detection:
 
 def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> int | None:
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
-    # A run misses the item if all of its rounds do, so the round that is least likely to miss it
-    # gives a bound. With method="forecast" only the last round's probability is known in advance;
-    # where weights follow earlier rounds and users hold other items, only the first round's.
+    longer = [
+        with_assumed_threshold(level) for level in price.levels if isinstance(level, PrunedLevel)
+    ]
+    # With method="forecast" only the last round's probability is known in advance; where weights
+    # follow earlier rounds and users hold other items, only the first round's.
     runs = possible_runs(first)
     if price.method == "forecast":
         runs = [first[-1:]]
     elif words > 1 and any(isinstance(level, ReweighedLevel) for level in first):
         runs = [rounds[:1] for rounds in runs]
-    runs_by_length: list[Sequence[Sequence[SetUnionLevel | PrunedLevel]]]
-    runs_by_length = [runs, *([[level]] for level in longer)]
-
-    def miss_probability_bound(users: int) -> float:
-        bound = 0.0
-        for n, runs_of_length in enumerate(runs_by_length[:length], start=1):
-            held = max(1, words - assumed.texts_per_user * (n - 1))
-            of_one_piece = max(
-                min(_miss_probability_of_level(level, users, held) for level in rounds)
-                for rounds in runs_of_length
-            )
-            bound += (length - n + 1) * of_one_piece
-        return bound
-
-    def is_found_by(users: int) -> bool:
-        return miss_probability_bound(users) <= 1 - float(FINDING_PROBABILITY)
-
-    # 2^40 are more users than there are people.
-    return least_whole(is_found_by, 0) if is_found_by(1 << 40) else None
-
-
-def _miss_probability_of_level(
-    level: SetUnionLevel | PrunedLevel, users: int, items_per_user: int
-) -> float:
-    """The probability that an item held by `users` users stays below the threshold. For a user who
-    holds more than `max_items`, a random choice of that many counts."""
-    from scipy.special import ndtr  # slow to import
-    from scipy.stats import binom
-
-    if isinstance(level, SetUnionLevel):
-        threshold = level.threshold_grid
-    else:
-        threshold = spurious_threshold(level, 1, ASSUMED_FOUND_WORDS)
-    own = weight(level.grid_bits, min(items_per_user, level.max_items))
-    if items_per_user <= level.max_items:
-        return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
-    share = level.max_items / items_per_user
-    low, high = binom.ppf([1e-9, 1 - 1e-9], users, share)
-    step = max(1, ceil((high - low) / 2000))
-    counted = np.arange(int(low), int(high) + step, step)
-    # A number in `counted` stands for all numbers up to the next one, which are not smaller: so the
-    # probability of finding the item is underestimated (except for the 1e-9 below the first one).
-    mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
-    return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))
+    held = [max(1, words - assumed.texts_per_user * shorter) for shorter in range(length)]
+    ways: list[Ways] = [runs, *([[level]] for level in longer)]
+    users = users_needed(ways[:length], held)
+    return None if users == NO_NUMBER else users

@@ -111,12 +111,3 @@ def delta_for_weights(
     )
     exact = Fraction(units, TABLE_ONE)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
-
-
-def users_needed(
-    noise: RoundedGaussian, bits: int, threshold: int, items_held: int, probability: Fraction
-) -> int:
-    """How many users, each of so many items, must hold an item so that it is found with
-    `probability`."""
-    worst_luck = noise.largest_with_tail_at_least(probability)
-    return max(1, -((worst_luck - threshold) // weight(bits, items_held)))

@@ -19,12 +19,13 @@ the expected spurious grams of a level below eta |S_{k-1}|. |V_k| is exact (`lad
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
 
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.terms import (
@@ -37,10 +38,8 @@ from dphh.price import Finds
 from dphh.privacy.draws import arithmetic_delta, spurious_draws_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.search import least_whole
 from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
-from dphh.udfs.noise.table import RoundedGaussian, rounded_gaussian
-from dphh.udfs.rules.weights import weight
+from dphh.udfs.noise.table import rounded_gaussian
 
 #: The number of released words, |S_1|, that a plan assumes where it says how many users a longer
 #: gram needs.
@@ -118,40 +117,27 @@ def spurious_threshold(level: PrunedLevel, grams_below: int, valid_grams: int) -
     return noise.smallest_with_tail_at_most(Fraction(level.spurious) * ratio)
 
 
+def with_assumed_threshold(level: PrunedLevel) -> PrunedLevel:
+    """The level with a threshold that its run does not exceed if |S_1| <= ASSUMED_FOUND_WORDS."""
+    return replace(level, threshold_grid=spurious_threshold(level, 1, ASSUMED_FOUND_WORDS))
+
+
 def users_needed_for_grams(levels: Sequence[Level]) -> Finds:
-    """How many users who hold nothing but one n-gram make it found, by its length.
-
-    The gram is found if all its pieces are: k - j + 1 of length j, each failing with its own
-    probability, so their sum bounds the failure. A level's threshold is not known before its run;
-    with |S_1| <= ASSUMED_FOUND_WORDS it is at most the one taken here.
-    """
-    steps: list[tuple[RoundedGaussian, int, SetUnionLevel | PrunedLevel]] = []
-    for level in levels:
-        assert isinstance(level, (SetUnionLevel, PrunedLevel))
-        threshold = (
-            level.threshold_grid
-            if isinstance(level, SetUnionLevel)
-            else spurious_threshold(level, 1, ASSUMED_FOUND_WORDS)
-        )
-        steps.append((rounded_gaussian(level.sigma_grid), threshold, level))
-
-    def is_found(length: int, users: int) -> bool:
-        failure = Fraction(0)
-        for j, (noise, threshold, level) in enumerate(steps[:length], start=1):
-            pieces = length - j + 1
-            own = weight(level.grid_bits, min(pieces, level.max_items))
-            failure += pieces * (1 - noise.tail_lower_bound(threshold - users * own))
-        return failure <= 1 - FINDING_PROBABILITY
-
-    # No number is promised for lengths at which a user may not count for all pieces of a gram.
-    counted = [
-        length
-        for length in range(1, len(steps) + 1)
-        if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
+    """How many users who hold nothing but one n-gram make it found, by its length."""
+    ways = [
+        [[with_assumed_threshold(level) if isinstance(level, PrunedLevel) else level]]
+        for level in levels
+        if isinstance(level, (SetUnionLevel, PrunedLevel))
     ]
-    by_length = tuple((length, least_whole(partial(is_found, length), 0)) for length in counted)
+    # No number is promised for lengths at which a user may not count for all pieces of a gram.
+    counted = range(
+        1, 1 + min(len(ways), *(j + level.max_items for j, [[level]] in enumerate(ways)))
+    )
+    by_length = tuple(
+        (length, users_needed(ways[:length], range(length, 0, -1))) for length in counted
+    )
     note = "where each of these users holds only that n-gram"
-    if len(steps) > 1:
+    if len(ways) > 1:
         note += f", and at most {ASSUMED_FOUND_WORDS:,} words are released"
     return Finds(
         probability=float(FINDING_PROBABILITY),

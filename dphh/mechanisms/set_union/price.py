@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
+from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.set_union.levels import (
     ChoiceLevel,
     OneRoundAfterChoice,
@@ -21,8 +22,6 @@ from dphh.mechanisms.set_union.methods import METHODS
 from dphh.mechanisms.set_union.rounds import RoundsAndCost
 from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
 from dphh.price import Finds, Price, Privacy
-from dphh.privacy.set_union import users_needed
-from dphh.udfs.noise.table import rounded_gaussian
 from dphh.wording.options import check_choice
 
 
@@ -68,23 +67,9 @@ def users_needed_for_items(levels: Sequence[SetUnionLevel], max_items: int) -> F
     """How many users an item needs to be found, whichever way a run goes. Of a way's rounds, the
     one that needs the fewest users decides; the others only find more."""
 
-    def needed(items_held: int) -> int:
-        return max(
-            min(
-                users_needed(
-                    rounded_gaussian(level.sigma_grid),
-                    level.grid_bits,
-                    level.threshold_grid,
-                    items_held,
-                    FINDING_PROBABILITY,
-                )
-                for level in some
-            )
-            for some in possible_runs(levels)
-        )
-
+    ways = [possible_runs(levels)]
     ladder = [held for held in (1, 3, 10, 30, 100, 300, 1000) if held < max_items]
-    by_held = tuple((held, needed(held)) for held in [*ladder, max_items])
+    by_held = tuple((held, users_needed(ways, [held])) for held in [*ladder, max_items])
     note = f"a user of more than {max_items:,} items counts for {max_items:,} of them"
     if any(isinstance(level, ReweighedLevel) for level in levels):
         note += "; a holder's other items are assumed to be as near the threshold as this one"

@@ -20,6 +20,7 @@ from math import ceil, floor, isqrt, log2
 from dphh.errors import UsageError
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.ngrams.forecast.shares import (
     THRESHOLDS_DELTA_SHARE,
     UNLISTED_WORDS_DELTA_SHARES,
@@ -45,7 +46,6 @@ from dphh.privacy.set_union import (
     delta_for_weights,
     grid_bits,
     threshold_for_weights,
-    users_needed,
 )
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.forecast import norm_on_grid, round_1_weight
@@ -238,8 +238,7 @@ def users_needed_for_words(levels: Sequence[Level]) -> Finds:
         return _users_needed_for_unlisted_words(levels[0])
 
     def needed_in_round(level: SetUnionLevel, words_held: int = 1) -> int:
-        noise, bits = rounded_gaussian(level.sigma_grid), level.grid_bits
-        return users_needed(noise, bits, level.threshold_grid, words_held, FINDING_PROBABILITY)
+        return users_needed([[[level]]], [words_held])
 
     first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
     many = min(ASSUMED_WORDS_OF_USER, last.max_items)
