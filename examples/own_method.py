@@ -26,6 +26,7 @@ from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
 from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost, round_level, threshold_delta
+from dphh.mechanisms.steps import Draws, steps_of
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, GaussianEvent
@@ -65,7 +66,14 @@ def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator
     yield level, once("items/by list", partial(draw_words, host, level, "items/by list", w=W))
 
 
-BY_LIST = SetUnionMethod(THEOREM, price, run)
+def draws(levels: Sequence[SetUnionLevel]) -> Draws:
+    """What `run` asks, for `plan.sql()`."""
+    (level,) = levels
+    steps = "words_of_round", "released_words"
+    yield "items/by list", steps_of(level, "items/by list", *steps, released=None)
+
+
+BY_LIST = SetUnionMethod(THEOREM, price, run, draws)
 
 
 def main(engine: str = "duckdb") -> Release:

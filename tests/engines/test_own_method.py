@@ -16,6 +16,7 @@ def test_a_method_of_ones_own_is_priced_booked_run_and_verified(engine, capsys):
     with patch.dict(METHODS, {"by list": own_method.BY_LIST}):
         plan = items(epsilon=1.0, delta=1e-7, max_items=20, method="by list")
         assert 0.4e-7 < compose(plan.events).delta(1.0) <= 1e-7
+        assert "dphh_contributions_of_words(" in plan.sql()
         release = own_method.main(engine)
     assert "it paid for this run" in capsys.readouterr().out
     # 355 users hold it, of ten words: four times any other's w gives it 4 / 5 of a norm.
