@@ -17,6 +17,7 @@ import polars as pl
 from scipy.stats import spearmanr
 
 from dphh import Corpus, Ledger, items
+from dphh.mechanisms.set_union.methods import METHODS
 
 TWEETS = Path(__file__).parents[2].parent / "shared/data/tweets.parquet"
 USERS = 50_000
@@ -47,7 +48,7 @@ def weights_of(frame: pl.DataFrame, max_items: int = 100) -> pl.DataFrame:
 def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
     weights = weights_of(frame)
     for epsilon, delta in ASKED:
-        for method in ("gaussian", "sips", "adaptive", "auto"):
+        for method in METHODS:
             found, spent, order = [], [], []
             for _ in range(runs):
                 corpus = Corpus(

@@ -42,10 +42,10 @@ class Case:
 COMMON: Rows = [(user, [f"w{(7 * user + i) % 12}" for i in range(5)]) for user in range(900)]
 #: The same, and as many that just pass the second round's threshold.
 NEAR: Rows = [*COMMON, *((1_000 + user, [f"v{user % 60}"]) for user in range(900))]
-#: Three words, and nothing else: fewer than any round of common ones.
-FEW: Rows = [(user, ["a", "b", "a", "c", "b", f"own {user}"]) for user in range(600)]
+#: Two words, and nothing else: fewer than any round of common ones.
+FEW: Rows = [(user, ["a", "b", "a", "a", "b", f"own {user}"]) for user in range(600)]
 #: Words that everybody knows, and no two of them beside each other.
-APART: Rows = [(user, ["abc"[user % 3]]) for user in range(600)]
+APART: Rows = [(user, ["ab"[user % 2]]) for user in range(600)]
 #: Nothing that two people share.
 ALONE: Rows = [(user, [f"own {user}", f"other {user}"]) for user in range(40)]
 #: Everybody has a word of common words, in two rows, and lone letters.

@@ -18,6 +18,8 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from dphh import Corpus
+from dphh.mechanisms.set_union.methods import METHODS
 from dphh.udfs.noise.randomness import PURPOSES_FIXED_IN_RUN
 from dphh.udfs.noise.table import rounded_gaussian
 from tests.draws import curve
@@ -26,6 +28,12 @@ from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
 
 #: What sums of floats lose, here and there.
 CLOSE = 1e-6
+
+
+def test_every_method_of_a_set_union_has_its_run_here():
+    """A new one too: it is in the registry."""
+    nowhere = Corpus("nowhere.parquet", user="who", text="what", as_="list")
+    assert {case.plan(nowhere).price.method for case in CASES.values()} >= {*METHODS}
 
 
 # What events say, and what the noise and the thresholds that were asked for come to.

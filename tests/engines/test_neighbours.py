@@ -41,7 +41,9 @@ from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.contributions import ONE_W
 from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.words import ValuesByWord
 from tests.conftest import NoNoise
 from tests.engines.ladders import Quiet
 from tests.engines.levels import bare_level, host_on, unstored
@@ -113,6 +115,21 @@ def test_words_of_every_round_of_a_set_union(engine, of_ngrams, others, newcomer
                 known += released
 
     is_added_up(rounds, others, newcomer, 2**BITS)
+
+
+@of_neighbours
+def test_words_weighed_by_a_public_list(engine, others, newcomer):
+    """Three words a user, those of the largest w. Who holds which leaves others' weights alone."""
+    w = ValuesByWord(pa.array(["w1", "rare"]), np.array([ONE_W, ONE_W // 3]), other_value=7)
+
+    def one(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, NoNoise()) as host:
+            host.gather("users", ReadWords())
+            found = sums(draw_words(host, bare_level(3, bits=BITS), "one", w=w))
+            assert found["w1"] >= 900 * len({who for who, text in rows if "w1" in text.split()})
+            yield found
+
+    is_added_up(one, others, newcomer, 2**BITS)
 
 
 @of_neighbours

@@ -13,6 +13,7 @@ from scipy.stats import norm
 import dphh
 from dphh import Corpus, UsageError, items, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union.methods import METHODS as SET_UNION_METHODS
 from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.price import warnings_of
 from dphh.privacy.accounting import compose
@@ -177,7 +178,7 @@ def test_whole_numbers_and_floats_ask_for_the_same(name):
     assert told == planned(name, epsilon=1.0).dumps() == planned(name, epsilon=np.int64(1)).dumps()
 
 
-METHODS = {"items": ("auto", "gaussian", "sips", "adaptive"), "ngrams": ("forecast", "dpne")}
+METHODS = {"items": (*SET_UNION_METHODS,), "ngrams": ("forecast", "dpne")}
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,13 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
             host.rename_replacing("sums_so_far", "earlier_sums")
             host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        noises = [each.round_noise for each, _ in ran]
-        passed = _draw_round(host, level, f"{purpose}/round {level.round}", released, noises)
+        weights = {"w": Lookup(None)}
+        if isinstance(level, ReweighedLevel):
+            noises = [each.round_noise for each, _ in ran]
+            weights = {}
+            host.bring("w", "weights_of_round", to="users", **_reweighing(noises, level))
+            # brought to users: each word's w
+        passed = _draw_round(host, level, f"{purpose}/round {level.round}", released, weights)
         # noised (key, has_weight, noisy) and passed (key, noisy)
         ran.append((level, passed))
     host.drop("noised", "earlier_sums")
@@ -90,28 +95,23 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
     )
 
 
-def draw_words(host: Host, level: SetUnionLevel, purpose: str, released: Any = ()) -> Any:
+def draw_words(
+    host: Host, level: SetUnionLevel, purpose: str, released: Any = (), w: Any = None
+) -> Any:
     """Draw one round of the weighted Gaussian policy over `users`, without the words in `released`.
-    Returns (key, noisy) of the words that reach its threshold."""
-    passed = _draw_round(host, level, purpose, released)
+    Returns (key, noisy) of the words that reach its threshold. `w`: public relative weights of
+    words (`ValuesByWord`), each from 1 to ONE_W; equal weights if None."""
+    passed = _draw_round(host, level, purpose, released, {"w": Lookup(w)})
+    # noised (key, has_weight, noisy) and passed (key, noisy)
     host.drop("noised")
     return passed
 
 
 def _draw_round(
-    host: Host,
-    level: SetUnionLevel,
-    purpose: str,
-    released: Any,
-    earlier: Sequence[RoundNoise] = (),
+    host: Host, level: SetUnionLevel, purpose: str, released: Any, weights: dict[str, Lookup]
 ) -> Any:
-    """Draw one round, whose weights follow `earlier_sums` if its level says so. `earlier`: the
-    noise of the rounds before it. The table `noised` is left to the caller."""
-    weights = {"w": Lookup(None)}
-    if isinstance(level, ReweighedLevel):
-        weights = {}
-        host.bring("w", "weights_of_round", to="users", **_reweighing(earlier, level))
-        # brought to users: each word's w
+    """Draw one round. `weights`: w as a parameter, unless it was brought to users. The table
+    `noised` is left to the caller."""
     host.run(
         "words_of_round",
         released=Lookup(indices_by_word(released) if len(released) else None),

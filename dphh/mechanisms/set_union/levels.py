@@ -10,7 +10,8 @@ from dphh.level import LevelOnGrid
 from dphh.udfs.rules.reweighing import RoundNoise
 from dphh.wording.lines import number, with_noun
 
-#: Several rounds follow a `ChoiceLevel` if at least this many items reach its threshold; else one.
+#: Several rounds follow a first one if at least this many items reach its threshold; else one. With
+#: fewer, no items are common, so removing found items from users gains nothing.
 LEAST_ITEMS_FOR_ROUNDS = 3
 
 

@@ -8,7 +8,7 @@ from math import ceil, isqrt, nextafter, prod
 from typing import Any
 
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.set_union.levels import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.draws import arithmetic_delta
@@ -26,10 +26,6 @@ def shares_of_rounds(decay: float) -> tuple[float, ...]:
     return tuple(part / sum(parts) for part in parts)
 
 
-#: If the first round finds fewer items than this, no items are common, so removing found items from
-#: users gains nothing. In "adaptive" one round then spends the rest of the budget.
-MIN_FINDS_OF_ROUND_1 = 5
-
 #: A round as it was run, and an Arrow table (key, noisy) of what it released.
 DrawnRound = tuple[SetUnionLevel, Any]
 #: A function of the rounds that ran. It returns the round that follows, or None after the last.
@@ -46,7 +42,7 @@ def rounds_after_first(
     def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
         if not ran:
             return first
-        after = [alone] if ran[0][1].num_rows < MIN_FINDS_OF_ROUND_1 else several
+        after = [alone] if ran[0][1].num_rows < LEAST_ITEMS_FOR_ROUNDS else several
         return after[len(ran) - 1] if len(ran) <= len(after) else None
 
     return next_round
