@@ -18,12 +18,11 @@ from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import PROMISE_CONDITION, Corpus, unit_and_columns
 from dphh.reader.files import schemas_of_parquet
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.quoted import literal
 from dphh.reader.rows import Limits
-from dphh.reader.user import PROMISE_CONDITION, unit_and_columns
+from dphh.sql import literal
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call

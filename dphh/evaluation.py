@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from dphh.engines import engine_of, open_host, refuse_rows_without_user
 from dphh.errors import UsageError, hiding_private_details
-from dphh.mechanisms.released_rows import as_array
+from dphh.level import as_array
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 from dphh.release import Release

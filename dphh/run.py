@@ -20,9 +20,9 @@ import pyarrow as pa
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
 from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
 from dphh.engines.host import Host
-from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
+from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError, warn
 from dphh.files.stopping import received_signal
-from dphh.journal import once_for_run
+from dphh.journal import Note, earlier_run, once_for_run, remember, show_budget_notes
 from dphh.ledger import BookedRun, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
@@ -31,10 +31,8 @@ from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, stored_release
-from dphh.replay import Note, earlier_run, remember, show_budget_notes
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
-from dphh.wording.warned import warn
 
 #: A function that shows a line of progress.
 Progress = Callable[[str], None]

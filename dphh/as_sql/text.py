@@ -12,10 +12,9 @@ from dphh.mechanisms.steps import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.quoted import literal
 from dphh.reader.views import view_statements
 from dphh.registry import draws_of
-from dphh.sql import query, query_paths
+from dphh.sql import literal, query, query_paths
 
 #: The name in the text for a corpus that is a table or a frame.
 CORPUS_TABLE_NAME = "corpus_rows"

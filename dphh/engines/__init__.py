@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from dphh.engines.host import Host
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.corpus import Corpus
-from dphh.reader.formats import opened_unless_parquet
-from dphh.reader.rows import Limits
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus
+from dphh.reader.rows import Limits, opened_unless_parquet
 from dphh.udfs.noise.randomness import Randomness, SystemRandomness
 
 ENGINES = ("duckdb", "polars", "spark")

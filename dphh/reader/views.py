@@ -10,14 +10,17 @@ import duckdb
 import pyarrow as pa
 
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
-from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
-from dphh.reader.corpus import Corpus
+from dphh.reader.content import (
+    GROUP_TYPE_MESSAGE,
+    Content,
+    check_condition_types,
+    check_patterns,
+    checked_condition,
+)
+from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.quoted import identifier, literal
 from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
-from dphh.reader.user import USER_TYPE_MESSAGE
-from dphh.sql import query
+from dphh.sql import identifier, literal, query
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_TABLE_NAME = "corpus_rows"

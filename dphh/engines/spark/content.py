@@ -30,14 +30,12 @@ from pyspark.sql.types import (
 
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.conditions import check_patterns
-from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
-from dphh.reader.corpus import Corpus
+from dphh.reader.content import GROUP_TYPE_MESSAGE, Content, check_patterns
+from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.files import refuse_missing_columns, unreadable_files_error
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.user import USER_TYPE_MESSAGE
 from dphh.reader.views import Loader, OpenedCorpus, tokens_sql
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
