@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -77,6 +77,18 @@ def opened_unless_parquet(corpus: Corpus) -> Corpus:
         if all(map(pattern.search, places)):
             return replace_corpus(corpus, kind="table", source=open_files(corpus))
     return replace_corpus(corpus, same_schema=refuse_unclear_columns(corpus))
+
+
+def refuse_rows_without_user(corpus: Corpus, has_rows_without_user: Callable[[], bool]) -> None:
+    """Before a run pays, refuse a corpus with rows that have NULL in a user column.
+
+    They belong to no user: a unit of several columns is a combination of values, and NULL is none.
+    So either both of two neighbouring corpora have them or neither does. All rows are looked at,
+    whatever `where` says, and nothing else is: so no user's rows decide how a request is answered,
+    however many requests are made.
+    """
+    if corpus.content.null_users == "refuse" and has_rows_without_user():
+        raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")
 
 
 def register_arrow(
