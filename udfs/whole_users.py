@@ -33,8 +33,7 @@ from dphh.udfs.kernel.lists import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.positions import KeyIndex, pairs_of_neighbours
-from dphh.udfs.kernel.words import WordsWithIds
+from dphh.udfs.kernel.positions import KeyIndex, WordsWithIds, pairs_of_neighbours
 from dphh.udfs.rules.weights import EqualWeights, RelativeWeights, ReweighingNumbers
 
 

@@ -16,7 +16,7 @@ from dphh.sql import query
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function, functions
 from dphh.udfs.kernel.gathering import Numbering
 from dphh.udfs.kernel.lists import one_array
-from dphh.udfs.kernel.words import WordsWithIds, values_by_key
+from dphh.udfs.kernel.positions import WordsWithIds, values_by_key
 from dphh.udfs.noise.randomness import Randomness
 from dphh.udfs.text.vocabulary import Vocabulary
 

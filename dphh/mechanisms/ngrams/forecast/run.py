@@ -19,11 +19,15 @@ import pyarrow.compute as pc
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.level import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
     LevelDone,
     as_array,
     integer_columns,
     scored_rows,
     scored_words,
+    steps_of,
 )
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     level_of_listed_words,
@@ -53,7 +57,6 @@ from dphh.mechanisms.set_union.rounds import (
     round_level,
     rounds_after_first,
 )
-from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, GaussianEvent

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from dphh.engines.host import Host, Lookup
 from dphh.level import Level
 from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.kernel.words import indices_by_word
+from dphh.udfs.kernel.positions import KeyIndex, indices_by_word
 
 #: The bits of each of the two gram numbers in a pair's key.
 GRAM_NUMBER_BITS = 32
