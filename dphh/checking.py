@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.columns import type_name
-from dphh.engines import engine_of, open_host, refuse_rows_without_user
+from dphh.engines import engine_of, open_host
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.spending import usage_phrase
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import PROMISE_CONDITION, Corpus, unit_and_columns
 from dphh.reader.files import schemas_of_parquet
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.quoted import literal
-from dphh.reader.rows import Limits
-from dphh.reader.user import PROMISE_CONDITION, unit_and_columns
+from dphh.reader.rows import Limits, refuse_rows_without_user
+from dphh.sql import literal
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
 from dphh.wording.options import checked_call
@@ -102,7 +101,7 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
     named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
     yield Finding("columns", "good", f"{named}: there, and of types that can be read")
     try:
-        refuse_rows_without_user(corpus, host)
+        refuse_rows_without_user(corpus, host.has_rows_without_user)
         yield Finding("users", "good", "no row is without a user")
     except DphhError as problem:
         yield Finding("users", "stops", str(problem), "No run begins, and nothing is spent.")

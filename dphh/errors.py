@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
@@ -91,6 +94,19 @@ class EngineOutOfResources(EngineError):  # noqa: N818 - says what ran out
 
 class Notice(UserWarning):
     """A message about what a run costs, shown as a warning if the caller passed no `progress`."""
+
+
+def warn(said: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the nearest line of code outside dphh that led here, never at a line of dphh; without
+    a line if there is none, as when DuckDB calls a macro's function on its own thread."""
+    frame: FrameType | None = sys._getframe()
+    up = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
+        frame, up = frame.f_back, up + 1
+    if frame is None:
+        warnings.warn_explicit(said, category, "dphh", 0)
+    else:
+        warnings.warn(said, category, stacklevel=up)
 
 
 def hiding_private_details(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.engines import engine_of, open_host, refuse_rows_without_user
+from dphh.engines import engine_of, open_host
 from dphh.errors import UsageError, hiding_private_details
-from dphh.mechanisms.released_rows import as_array
+from dphh.level import as_array
 from dphh.reader.corpus import Corpus
-from dphh.reader.rows import Limits
+from dphh.reader.rows import Limits, refuse_rows_without_user
 from dphh.release import Release
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.options import check_whole
@@ -78,7 +78,7 @@ def exact_ngrams(
     levels = []
     try:
         host.open()
-        refuse_rows_without_user(corpus, host)
+        refuse_rows_without_user(corpus, host.has_rows_without_user)
         for length in range(1, max_n + 1):
             counts = host.take("exact_counts", length=length, at_least=at_least)
             tokens = as_array(counts.column("tokens"), pa.list_(pa.string()))

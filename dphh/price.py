@@ -8,8 +8,7 @@ from typing import Any, Literal
 from dphh.level import FoundCounts, Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
-from dphh.reader.corpus import Corpus
-from dphh.reader.user import PROMISE_CONDITION
+from dphh.reader.corpus import PROMISE_CONDITION, Corpus
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]

@@ -18,23 +18,21 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
-from dphh.engines import checked_engine, engine_of, open_host, refuse_rows_without_user
+from dphh.engines import checked_engine, engine_of, open_host
 from dphh.engines.host import Host
-from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError
+from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError, warn
 from dphh.files.stopping import received_signal
-from dphh.journal import once_for_run
+from dphh.journal import Note, earlier_run, once_for_run, remember, show_budget_notes
 from dphh.ledger import BookedRun, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
 from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
 from dphh.reader.corpus import Corpus, replace_corpus
-from dphh.reader.rows import Limits
+from dphh.reader.rows import Limits, refuse_rows_without_user
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, stored_release
-from dphh.replay import Note, earlier_run, remember, show_budget_notes
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
-from dphh.wording.warned import warn
 
 #: A function that shows a line of progress.
 Progress = Callable[[str], None]
@@ -78,10 +76,10 @@ def run(
     if corpus is None:
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
+    engine = checked_engine(engine or engine_of(corpus))
     corpus = VERBS[price.verb].read(corpus, price)
     # Files are listed once: what the ledger is asked about is what is hashed and read.
     corpus = replace_corpus(corpus, listed=corpus.files_of_places())
-    engine = checked_engine(engine or engine_of(corpus))
     say = progress or show_budget_notes
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -115,7 +113,7 @@ def run(
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
     booked = None
     try:
-        refuse_rows_without_user(corpus, host)
+        refuse_rows_without_user(corpus, host.has_rows_without_user)
         booked = book.book(
             request,
             _setting_of(price, host, whole_hash, is_test=source.is_test),

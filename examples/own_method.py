@@ -21,19 +21,19 @@ import pyarrow as pa
 
 from dphh import Corpus, Ledger, Release, items
 from dphh.engines.host import DrawOnce, Host
+from dphh.level import Draws, steps_of
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
 from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost, round_level, threshold_delta
-from dphh.mechanisms.steps import Draws, steps_of
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import grid_bits
 from dphh.udfs.kernel.contributions import ONE_W
-from dphh.udfs.kernel.words import ValuesByWord
+from dphh.udfs.kernel.positions import ValuesByWord
 
 #: Public: words with all of a w of 1, and the w of every other word.
 LISTED = pa.array(["fever", "cough", "rash"])

@@ -24,3 +24,11 @@ def query_paths(name: str, engine: str = "duckdb") -> list[str]:
     folders = (each.name for each in top.iterdir() if each.is_dir())
     candidates = (f"{folder}/{name}.sql" for folder in folders if folder != "spark")
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -33,10 +33,8 @@ from dphh.udfs.kernel.lists import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.positions import KeyIndex, pairs_of_neighbours
-from dphh.udfs.kernel.words import WordsWithIds
-from dphh.udfs.rules.reweighing import ReweighingNumbers
-from dphh.udfs.rules.weights import EqualWeights, RelativeWeights
+from dphh.udfs.kernel.positions import KeyIndex, WordsWithIds, pairs_of_neighbours
+from dphh.udfs.rules.weights import EqualWeights, RelativeWeights, ReweighingNumbers
 
 
 def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
@@ -146,6 +144,6 @@ def relative_weights_of_rows(
     noised_weights: Any, total_precision: int, deviation: int, threshold: int
 ) -> pa.Array:
     """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
-    each item, by its earlier noised weights (`dphh.udfs.rules.reweighing`)."""
+    each item, by its earlier noised weights (`dphh.udfs.rules.weights`)."""
     public = ReweighingNumbers(total_precision, deviation, threshold)
     return pa.array(public.relative_weights(one_array(noised_weights).to_numpy()))

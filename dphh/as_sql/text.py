@@ -8,14 +8,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dphh.mechanisms.steps import Step
+from dphh.level import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.quoted import literal
 from dphh.reader.views import view_statements
 from dphh.registry import draws_of
-from dphh.sql import query, query_paths
+from dphh.sql import literal, query, query_paths
 
 #: The name in the text for a corpus that is a table or a frame.
 CORPUS_TABLE_NAME = "corpus_rows"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 
 from dphh.asking.macros import Macro, argument_as_text, column_sql_types, macro_sql, macros
-from dphh.reader.quoted import literal
+from dphh.sql import literal
 
 #: How long DuckDB's shell waits for an answer. After that it sends the request again by itself.
 _WAIT_SECONDS = 3600

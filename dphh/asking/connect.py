@@ -33,11 +33,11 @@ from dphh.asking.macros import (
 from dphh.asking.parsed import narrowed_corpus_of_account, required_corpus_name, typed_options
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
+from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.release import Release
-from dphh.replay import Note, show_budget_notes
 from dphh.report.plan_lines import plan_sections
 from dphh.wording.options import checked_call, respell_options
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES
 from dphh.reader.corpus import HELP as CORPUS_HELP
-from dphh.reader.quoted import literal
 from dphh.registry import VERBS, Verb
+from dphh.sql import literal
 
 #: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.
 SQL_NAME_OF_OPTION = {

@@ -14,9 +14,8 @@ from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.spending import accounts_text
 from dphh.reader.corpus import Corpus
-from dphh.reader.quoted import literal
 from dphh.release import Release
-from dphh.sql import query
+from dphh.sql import literal, query
 
 USERS, WORDS = 100_000, 5_000
 EPSILON, DELTA = 1.0, 1e-8

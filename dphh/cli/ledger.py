@@ -28,10 +28,9 @@ from dphh.ledger.budget import RULES, Rule
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus, unit_and_columns
 from dphh.reader.paths import files_named, is_remote
 from dphh.reader.rows import Limits
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE, unit_and_columns
 from dphh.release import stored_release
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import visible_text, with_noun, wrapped

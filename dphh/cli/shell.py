@@ -18,8 +18,8 @@ from dphh.asking.clients import init_sql
 from dphh.cli.options import run_options
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.reader.quoted import literal
-from dphh.reader.stores import extension_file
+from dphh.reader.files import extension_file
+from dphh.sql import literal
 
 _INSTALL_ADVICE = (
     "pip install 'dphh[shell]', in an environment of its own: it installs DuckDB 1.5.5 instead of "

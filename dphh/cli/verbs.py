@@ -27,10 +27,10 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
+from dphh.journal import Note
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
-from dphh.replay import Note
 from dphh.report.sentences import number_of_items
 from dphh.run import HELP as RUN_HELP
 from dphh.wording.options import respell_options

@@ -8,11 +8,9 @@ then `duckdb/host.py`.
 from __future__ import annotations
 
 from dphh.engines.host import Host
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import UsageError
 from dphh.reader.corpus import Corpus
-from dphh.reader.formats import opened_unless_parquet
-from dphh.reader.rows import Limits
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.reader.rows import Limits, opened_unless_parquet
 from dphh.udfs.noise.randomness import Randomness, SystemRandomness
 
 ENGINES = ("duckdb", "polars", "spark")
@@ -56,15 +54,3 @@ def check_columns(corpus: Corpus) -> None:
     """Check names and types of columns, as a run does before it pays, so that a plan that is only
     shown reports a missing path or column."""
     open_host("duckdb", corpus, SystemRandomness(), Limits()).close()
-
-
-def refuse_rows_without_user(corpus: Corpus, host: Host) -> None:
-    """Before a run pays, refuse a corpus with rows that have NULL in a user column.
-
-    They belong to no user: a unit of several columns is a combination of values, and NULL is none.
-    So either both of two neighbouring corpora have them or neither does. All rows are looked at,
-    whatever `where` says, and nothing else is: so no user's rows decide how a request is answered,
-    however many requests are made.
-    """
-    if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-        raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.udfs.kernel.numbering import Numbering
+from dphh.udfs.kernel.gathering import Numbering
 from dphh.udfs.noise.randomness import Randomness
 
 #: A function that draws a level and returns what is released of it, as an Arrow table.

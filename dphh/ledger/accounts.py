@@ -25,9 +25,8 @@ from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.ledger.tables import account_named, account_names, accounts_in, record_change, shares_of
-from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns
 from dphh.reader.paths import local_path_to_write
-from dphh.reader.user import unit_and_columns
 from dphh.wording.lines import with_noun
 from dphh.wording.options import checked_call
 

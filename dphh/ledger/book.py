@@ -55,9 +55,8 @@ from dphh.ledger.tables import (
     stored_rows,
 )
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns, user_option
 from dphh.reader.paths import local_path_to_write
-from dphh.reader.user import unit_and_columns, user_option
 from dphh.wording.cells import safe_cell
 
 #: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.

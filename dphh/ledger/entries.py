@@ -13,8 +13,7 @@ from dphh.ledger.budget import Booking, checked_booking
 from dphh.ledger.processes import is_alive
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
-from dphh.reader.corpus import Corpus, as_recorded
-from dphh.reader.user import user_option
+from dphh.reader.corpus import Corpus, as_recorded, user_option
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues, by name, such as "engine" and "files".

@@ -10,8 +10,7 @@ from typing import Any
 from dphh.ledger import budget
 from dphh.ledger.budget import Booking, Budget, Cap, percent
 from dphh.price import warnings_of
-from dphh.reader.corpus import Corpus, as_recorded
-from dphh.reader.user import unit_in_words
+from dphh.reader.corpus import Corpus, as_recorded, unit_in_words
 from dphh.wording.lines import visible_text, with_noun, wrapped
 
 

@@ -54,8 +54,7 @@ from dphh.privacy.gaussian import (
     smallest_epsilon,
 )
 from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
-from dphh.privacy.search import float_at_least
-from dphh.privacy.special import gammaln, log_expit, ndtr
+from dphh.privacy.search import float_at_least, gammaln, log_expit, ndtr
 from dphh.udfs.arrays import Floats
 
 # Up to this many sums of losses are kept exactly; more are rounded up to a grid.

@@ -29,8 +29,7 @@ from math import isqrt, nextafter
 
 import numpy as np
 
-from dphh.privacy.search import least_whole
-from dphh.privacy.special import ndtr
+from dphh.privacy.search import least_whole, ndtr
 from dphh.udfs.noise.table import TABLE_ONE, RoundedGaussian
 
 #: y, the weight of the theorem's one item, is searched in about so many intervals. If these are

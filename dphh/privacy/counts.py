@@ -25,8 +25,8 @@ from math import ceil, expm1, isqrt, log1p, sqrt
 import numpy as np
 
 from dphh.errors import UsageError
+from dphh.privacy.search import ndtri
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
-from dphh.privacy.special import ndtri
 from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import Weighing

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.privacy.special import erfcx, ndtr
+from dphh.privacy.search import erfcx, ndtr
 from dphh.udfs.arrays import Floats
 
 # `gaussian_deltas` raises its result by both: by more than its relative error, which is below 4e-13

@@ -1,10 +1,16 @@
-"""Finds a sign change, a minimum or the least number that suffices; rounds up or down to floats."""
+"""Finds a sign change, a minimum or the least number that suffices; rounds up or down to floats.
+
+SciPy's special functions are imported on the first call: the import takes longer than most
+commands, many of which need no prices.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
+from typing import Any
 
 
 def float_at_least(exact: Fraction) -> float:
@@ -69,3 +75,21 @@ def integer_minimiser(function: Callable[[int], float], largest: int) -> int:
         else:
             low, middle = left, right
     return middle
+
+
+def _import_when_called(name: str) -> Callable[..., Any]:
+    def function(*args: Any) -> Any:
+        return getattr(import_module("scipy.special"), name)(*args)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+bdtrc = _import_when_called("bdtrc")
+betaincc = _import_when_called("betaincc")
+betaln = _import_when_called("betaln")
+erfcx = _import_when_called("erfcx")
+gammaln = _import_when_called("gammaln")
+log_expit = _import_when_called("log_expit")
+ndtr = _import_when_called("ndtr")
+ndtri = _import_when_called("ndtri")

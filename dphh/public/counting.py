@@ -21,13 +21,12 @@ from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_hash
-from dphh.mechanisms.released_rows import as_array, integer_columns
+from dphh.level import as_array, integer_columns
 from dphh.prior import Prior
 from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus, replace_corpus
-from dphh.reader.formats import opened_unless_parquet
 from dphh.reader.paths import dphh_folder
-from dphh.reader.rows import Limits
+from dphh.reader.rows import Limits, opened_unless_parquet
 from dphh.reader.tables import rows_of_table
 from dphh.reader.views import tokens_of_texts
 from dphh.udfs.noise.randomness import SystemRandomness

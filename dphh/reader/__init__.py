@@ -1,8 +1,7 @@
 """The reader of all engines: which files, which rows, whose, which tokens.
 
 Here belongs all that reads a corpus. Without rows: `corpus.py` and the options that it takes
-(`content.py`, `conditions.py`, `user.py`), where it is (`paths.py`, `files.py`, `formats.py`,
-`stores.py`, `tables.py`). With rows: `views.py` makes DuckDB's views of them, `rows.py` gathers
-whole users. Engines ask `rows.py`. May import: udfs, sql, files, wording, errors. Begin at
-`corpus.py`.
+(`content.py`), where it is (`paths.py`, `files.py`, `tables.py`). With rows: `views.py` makes
+DuckDB's views of them, `rows.py` gathers whole users, `failures.py` keeps data out of errors.
+Engines ask `rows.py`. May import: udfs, sql, files, wording, errors. Begin at `corpus.py`.
 """

@@ -1,14 +1,20 @@
-"""The options that say which rows count and how a row's content becomes tokens; reads no data."""
+"""The options that say which rows count and how a row's content becomes tokens; reads no data.
+The SQL condition that chooses rows, and regular expressions, are checked here."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from dphh.errors import UsageError
-from dphh.reader.conditions import checked_condition
 from dphh.wording.options import check_choice, check_whole
+
+if TYPE_CHECKING:
+    import duckdb  # not at run time: a corpus without a condition needs no DuckDB
 
 #: What the tokens of a content are: the option `as_`.
 ReadAs = Literal["words", "characters", "whole", "list"]
@@ -75,7 +81,7 @@ class Content:
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int
     null_users: NullUsers
-    #: Which rows count: a condition in SQL over one row (`conditions.py`); None: all. It has a
+    #: Which rows count: a condition in SQL over one row (below); None: all. It has a
     #: default, as every field below must: ledgers hold contents that were written without it.
     where: str | None = None
 
@@ -147,3 +153,212 @@ class Content:
         """As JSON; without `where` if all rows count."""
         found = asdict(self)
         return {name: value for name, value in found.items() if (name, value) != ("where", None)}
+
+
+# `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
+# adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a
+# condition but columns, constants, comparisons and listed functions of one row: no subquery, no
+# aggregate, no window, no chance, no clock, no setting. A row for which the condition fails to
+# compute is left out.
+
+_MOST_CONDITION_CHARACTERS = 10_000
+_ALLOWED_EXPRESSIONS = {
+    "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
+    "OPERATOR", "TYPE",
+}  # fmt: skip
+_ALLOWED_OPERATORS = {
+    "ARRAY_EXTRACT", "ARRAY_SLICE", "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE",
+    "OPERATOR_IS_NOT_NULL", "OPERATOR_IS_NULL", "OPERATOR_NOT",
+}  # fmt: skip
+#: The functions that a condition may call: their value depends on their arguments alone.
+_ALLOWED_FUNCTIONS = """
+    + - * / // % ~~ !~~ ~~* !~~* ~~~ ^@ || abs ceil ceiling floor round sign trunc
+    contains ends_with left length len lower lcase ltrim nullif ifnull prefix regexp_extract
+    regexp_full_match regexp_matches right rtrim split_part starts_with strip_accents
+    strlen strpos substr substring suffix trim ucase upper
+    date_diff date_part date_sub date_trunc datediff datepart day dayofweek dayofyear epoch
+    epoch_ms hour isodow make_date minute month quarter second strftime strptime try_strptime
+    to_days to_hours to_minutes to_months to_seconds to_weeks to_years week weekday year
+    list_contains list_has list_has_all list_has_any list_value list_position
+"""
+#: The fields that DuckDB's parsed `SELECT 1 FROM corpus WHERE ...` may have set.
+_ALLOWED_FIELDS_OF_SELECT = {
+    "type", "select_list", "cte_map", "aggregate_handling", "where_clause", "from_table",
+    "query_location",
+}  # fmt: skip
+
+
+class Condition(NamedTuple):
+    """A checked condition as DuckDB writes it, and the columns that it reads."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+def combined_condition(
+    where: object = None, since: object = None, until: object = None
+) -> str | None:
+    """`where`, `since` and `until` as one condition; None if all are None."""
+    said = []
+    if where is not None:
+        if not isinstance(where, str):
+            raise UsageError(f"where: found {where!r}; give a condition in SQL, as a text")
+        checked_condition(where)
+        said.append(where.strip())
+    for option, value, compares in (("since", since, ">="), ("until", until, "<")):
+        if value is None:
+            continue
+        column, there, bound = value.partition("=") if isinstance(value, str) else ("", "", "")
+        if not (column.strip() and there and bound.strip()):
+            raise UsageError(
+                f"{option}: found {value!r}; give COLUMN=VALUE, such as {option}='day=2026-01-31'"
+            )
+        quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
+        said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
+    return joined_by_and(*said)
+
+
+def joined_by_and(*conditions: str | None) -> str | None:
+    """The given conditions, joined by AND; None if all are None. A line ends after each condition,
+    so that a comment at its end does not go on."""
+    found = [each for each in conditions if each is not None]
+    return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
+
+
+@lru_cache(maxsize=256)
+def checked_condition(where: str) -> Condition:
+    """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
+    import duckdb
+
+    if len(where) > _MOST_CONDITION_CHARACTERS:
+        raise UsageError(
+            f"where: found {len(where):,} characters; give at most {_MOST_CONDITION_CHARACTERS:,}"
+        )
+    with duckdb.connect() as con:
+        tree, written = _parse_and_check(con, where)
+        # DuckDB may parse what it wrote in another way. That text is run, so it is checked too.
+        again, _ = _parse_and_check(con, written)
+    columns = dict.fromkeys(_columns_in(tree))
+    if tuple(columns) != tuple(dict.fromkeys(_columns_in(again))):
+        raise _condition_error("a name that DuckDB does not read as it writes it")
+    if not columns:
+        raise UsageError(
+            "where: the condition names no column; name one, such as where=\"country = 'DE'\""
+        )
+    return Condition(f"try({written})", tuple(columns))
+
+
+def _parse_and_check(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
+    """The condition's tree, and its text as DuckDB writes it from that; refuses forbidden parts."""
+    serialize = "SELECT json_serialize_sql($1::VARCHAR)"
+    parsed = json.loads(_query_one_text(con, serialize, f"SELECT 1 FROM corpus WHERE {where}"))
+    if parsed.get("error"):
+        said = parsed.get("error_message", "it cannot be parsed")
+        raise UsageError(f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"")
+    node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
+    more = [name for name, value in node.items() if value and name not in _ALLOWED_FIELDS_OF_SELECT]
+    if not node or more or node["from_table"].get("type") != "BASE_TABLE":
+        raise _condition_error("more than a condition" if node else "more than one statement")
+    if node.get("cte_map", {}).get("map") or node.get("aggregate_handling") != "STANDARD_HANDLING":
+        raise _condition_error("more than a condition")
+    tree: dict[str, Any] = node["where_clause"]
+    for each in _all_nodes(tree):
+        if (what := _forbidden_part(each)) is not None:
+            raise _condition_error(what)
+    deserialize = "SELECT json_deserialize_sql($1::VARCHAR)"
+    written = _query_one_text(con, deserialize, json.dumps(parsed))
+    return tree, written.partition(" WHERE ")[2]
+
+
+def _query_one_text(con: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
+    import duckdb
+
+    try:
+        ((found,),) = con.execute(query, [parameter]).fetchall()
+    except duckdb.Error as problem:
+        raise UsageError(f"where: {type(problem).__name__}; give one condition in SQL") from None
+    return str(found)
+
+
+def _condition_error(what: str) -> UsageError:
+    return UsageError(
+        f"where: found {what}; a row is kept or left out by its own values alone, so a condition "
+        "is columns, constants, comparisons and functions of one row (docs/corpus.md)"
+    )
+
+
+def _forbidden_part(node: dict[str, Any]) -> str | None:
+    """None if conditions may contain this node of a parsed condition, else the node's name."""
+    kind = str(node["class"])
+    if kind == "COLUMN_REF":
+        names = node["column_names"]
+        return None if len(names) == 1 else f"the name {'.'.join(names)}"
+    if kind == "FUNCTION":
+        name = str(node["function_name"])
+        more = ("schema", "catalog", "filter", "distinct", "export_state")
+        ordered = (node.get("order_bys") or {}).get("orders")
+        is_plain = not ordered and not any(map(node.get, more))
+        is_allowed = is_plain and name.lower() in _ALLOWED_FUNCTIONS.split()
+        return None if is_allowed else f"the function {name!r}"
+    if kind == "OPERATOR" and node["type"] not in _ALLOWED_OPERATORS:
+        return str(node["type"])
+    return None if kind in _ALLOWED_EXPRESSIONS else {"SUBQUERY": "a subquery"}.get(kind, kind)
+
+
+def _all_nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        if "class" in tree:
+            yield tree
+        for value in tree.values():
+            yield from _all_nodes(value)
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _all_nodes(each)
+
+
+def _columns_in(tree: dict[str, Any]) -> list[str]:
+    return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
+
+
+def check_condition_types(where: str, column_types: Mapping[str, str]) -> None:
+    """Check before a run pays that a condition is boolean for columns of these types and that its
+    constants fit them, by evaluating it on one row of NULLs."""
+    import duckdb
+
+    asked = checked_condition(where)
+    names = {column: column.replace('"', '""') for column in asked.columns}
+    nulls = ", ".join(
+        f'CAST(NULL AS {column_types[each]}) AS "{name}"' for each, name in names.items()
+    )
+    plain = asked.sql.removeprefix("try")  # try() would hide a constant that does not fit
+    try:
+        with duckdb.connect() as con:
+            con.execute("PRAGMA disable_optimizer")  # optimizing skips comparisons with NULL
+            con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
+            asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
+            ((kind, _),) = con.execute(asking).fetchall()
+    except duckdb.Error as problem:
+        said = str(problem).partition("\n")[0]
+        # DuckDB's error quotes values of an ENUM, which are data.
+        if any("ENUM" in column_types[column] for column in asked.columns):
+            said = type(problem).__name__
+        raise UsageError(f"where: {said}; cast the column or the constant") from None
+    if kind != "BOOLEAN":
+        raise UsageError(
+            f"where: the condition gives {kind}, not true or false; write a comparison, such as "
+            "column > 0"
+        )
+
+
+def check_patterns(con: duckdb.DuckDBPyConnection, patterns: Mapping[str, str]) -> None:
+    """Refuse regular expressions that are not RE2's: DuckDB makes the tokens, for all engines."""
+    import duckdb
+
+    for option, pattern in patterns.items():
+        try:
+            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
+        except duckdb.Error as problem:
+            raise UsageError(
+                f"{option}: {pattern!r} is not a valid regular expression in RE2's syntax, which "
+                f"all engines use: {problem}"
+            ) from None

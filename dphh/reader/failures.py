@@ -22,8 +22,8 @@ from dphh.errors import (
     EngineOutOfResources,
 )
 from dphh.reader.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE
 from dphh.reader.tables import bad_line_message
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
 from dphh.sql import query_paths
 
 #: For each mark that dphh's own SQL and functions put into an error: the message that replaces it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,18 +16,24 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.errors import CorpusError, EngineError, EngineOutOfResources, UsageError
 from dphh.files.private_folder import PrivateFolder
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus, replace_corpus
 from dphh.reader.failures import replace_duckdb_errors
-from dphh.reader.stores import hide_progress_bar, reach_stores
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.reader.files import (
+    hide_progress_bar,
+    reach_stores,
+    refuse_delta_and_iceberg,
+    refuse_missing_files,
+    refuse_unclear_columns,
+)
+from dphh.reader.paths import duckdb_file_of
+from dphh.reader.tables import TEXT_FORMATS, table_of_database
 from dphh.reader.views import OpenedCorpus, open_corpus
 from dphh.sql import query
-from dphh.udfs.kernel.numbering import Numbering
+from dphh.udfs.kernel.gathering import Gathering, Numbering
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
-if TYPE_CHECKING:  # both import Polars
-    from dphh.udfs.kernel.gathering import Gathering
+if TYPE_CHECKING:  # it imports Polars
     from dphh.udfs.text.vocabulary import Vocabulary
 
 
@@ -56,6 +62,33 @@ class Limits:
 
     memory: str | None = None
     threads: int | None = None
+
+
+def opened_unless_parquet(corpus: Corpus) -> Corpus:
+    """The corpus with an open table in place of its paths, unless these are of Parquet files."""
+    if corpus.kind != "path":
+        return corpus
+    places = corpus.where
+    if len(places) == 1 and (database := duckdb_file_of(places[0])) is not None:
+        return replace_corpus(corpus, kind="table", source=table_of_database(database, places[0]))
+    refuse_missing_files(corpus)
+    refuse_delta_and_iceberg(corpus)
+    for pattern, open_files in TEXT_FORMATS:
+        if all(map(pattern.search, places)):
+            return replace_corpus(corpus, kind="table", source=open_files(corpus))
+    return replace_corpus(corpus, same_schema=refuse_unclear_columns(corpus))
+
+
+def refuse_rows_without_user(corpus: Corpus, has_rows_without_user: Callable[[], bool]) -> None:
+    """Before a run pays, refuse a corpus with rows that have NULL in a user column.
+
+    They belong to no user: a unit of several columns is a combination of values, and NULL is none.
+    So either both of two neighbouring corpora have them or neither does. All rows are looked at,
+    whatever `where` says, and nothing else is: so no user's rows decide how a request is answered,
+    however many requests are made.
+    """
+    if corpus.content.null_users == "refuse" and has_rows_without_user():
+        raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")
 
 
 def register_arrow(
@@ -135,8 +168,6 @@ class Rows:
     def whole_users(self, numbering: Numbering, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
         into memory meanwhile are written to files."""
-        from dphh.udfs.kernel.gathering import Gathering
-
         self.open()
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens

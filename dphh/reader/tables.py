@@ -1,7 +1,15 @@
-"""Tables in memory and tables of other libraries: their schema, their rows, rows without a user."""
+"""Corpora that are not Parquet files, as tables: their schema, their rows, rows without a user.
+
+The name of a file decides its format: `.csv` and `.tsv`, `.jsonl` and `.ndjson`, a table of a
+DuckDB file (`app.duckdb/reviews`). DuckDB opens them as relations, which every engine reads as a
+stream. Every value is text and only first lines are looked at, so that no row decides how others
+are read. Tables in memory and of other libraries are read as they are.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +22,21 @@ import pyarrow.compute as pc
 
 from dphh.errors import CorpusError, DphhError
 from dphh.reader.content import NOT_UTF8_MESSAGE
-from dphh.reader.corpus import Corpus
-from dphh.reader.files import refuse_duplicate_columns
-from dphh.reader.quoted import identifier
-from dphh.reader.user import USER_TYPE_MESSAGE
+from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
+from dphh.reader.files import (
+    files_to_read,
+    hide_progress_bar,
+    reach_stores,
+    refuse_duplicate_columns,
+    refuse_missing_columns,
+    shown_file,
+    unreadable_files_error,
+)
+from dphh.sql import identifier, literal
 
+_JSON_LINES_ADVICE = (
+    "write one JSON object a line, whose first names all columns (null if it has no value)"
+)
 #: How many rows of a text file or a query are in memory at a time. Few, because what an engine
 #: makes of texts takes several times their memory.
 ROWS_AT_A_TIME = 8_192
@@ -29,6 +47,148 @@ _LINE_NUMBER_PATTERN = re.compile(
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_ERROR = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
+
+
+def table_of_database(database: str, place: str) -> Any:
+    """The table that a place names in a DuckDB file. Views are refused: they may read anything."""
+    name = place.removeprefix(database).strip("/")
+    try:
+        con = _connection(database, read_only=True)
+        tables = con.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = "
+            "current_database() ORDER BY ALL"
+        ).fetchall()
+    except duckdb.Error as problem:
+        raise CorpusError(
+            f"corpus: {database} could not be opened for reading as a DuckDB file "
+            f"({type(problem).__name__}): close connections that write to it, or pass the "
+            "table's name with connection= and account="
+        ) from None
+    schema, table = name.split(".", 1) if "." in name else ("main", name)
+    if (schema, table) in tables:
+        return con.table(f"{identifier(schema)}.{identifier(table)}")
+    spelled = ", ".join(f"{database}/{schema}.{table}" for schema, table in tables[:5])
+    raise CorpusError(
+        f"corpus: {database} has no table {name!r} (views are not accepted); "
+        f"name a table in it, such as {spelled}"
+    )
+
+
+def _open_csv(corpus: Corpus) -> Any:
+    """Open CSV files. Fields may be quoted by `"`; the first line gives columns and delimiter."""
+    con = _connection()
+    reach_stores(con, corpus)
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for file in files_to_read(con, corpus):
+        alike.setdefault(_delimiter_and_names(con, corpus, file), []).append(file)
+    selects = []
+    for (delimiter, names), files in alike.items():
+        has = (
+            f"the first line of {shown_file(corpus, files[0])}, which must name the columns, has "
+            f"{len(names)} fields (not shown)"
+        )
+        refuse_missing_columns(corpus, names, has)
+        refuse_duplicate_columns(corpus, list(names))
+        # Columns are read by position: DuckDB treats names that differ only in case as equal.
+        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
+        wanted = dict.fromkeys(corpus.columns.values())
+        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
+        selects.append(
+            f"SELECT {picked} FROM read_csv([{', '.join(map(literal, files))}], "
+            f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
+            f"escape = '\"', hive_partitioning = false, columns = {{{columns}}})"
+        )
+    return con.sql(" UNION ALL ".join(selects))
+
+
+def _delimiter_and_names(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
+) -> tuple[str, tuple[str, ...]]:
+    """The delimiter by which a file's first line has the corpus's columns, and its names."""
+    line = _first_line(con, corpus, file)
+    wanted = {*corpus.columns.values()}
+    delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
+    try:
+        fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
+    except csv.Error as problem:
+        raise unreadable_files_error(
+            corpus, f"the first line of {file} cannot be split into names ({problem})"
+        ) from None
+    delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
+    return delimiter, fields[delimiter]
+
+
+def _open_json_lines(corpus: Corpus) -> Any:
+    """Open JSON lines, one object a line. Every value is read as text or as a list of texts."""
+    con = _connection()
+    reach_stores(con, corpus)
+    files = files_to_read(con, corpus)
+    try:
+        first = json.loads(_first_line(con, corpus, files[0]) or "{}")
+    except (ValueError, RecursionError):
+        first = None
+    if not isinstance(first, dict):
+        raise unreadable_files_error(
+            corpus, f"the first line is not a JSON object; {_JSON_LINES_ADVICE}"
+        )
+    if first:
+        refuse_missing_columns(
+            corpus, first, f"the first line has no such key; {_JSON_LINES_ADVICE}"
+        )
+    kinds = dict.fromkeys(corpus.columns.values(), "VARCHAR")
+    if corpus.content.reading == "list":
+        kinds[corpus.content.column] = "VARCHAR[]"
+    kinds |= dict.fromkeys(corpus.user, "JSON")
+    columns = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
+    paths = ", ".join(map(literal, files))
+    users = {name: _json_user_sql(identifier(name)) for name in corpus.user}
+    picked = ", ".join(users.get(name, identifier(name)) for name in kinds)
+    return con.sql(
+        f"SELECT {picked} FROM read_json([{paths}], format = 'newline_delimited', "
+        f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _json_user_sql(column: str) -> str:
+    """SQL that reads a user id as text and refuses fractions, objects and lists: 1 and 1.0 would be
+    two users, and two large fractions could be one."""
+    return (
+        f"CASE WHEN json_type({column}) IN ('DOUBLE', 'OBJECT', 'ARRAY') "
+        f"THEN error({literal(JSON_USER_ERROR)}) ELSE {column} ->> '$' END AS {column}"
+    )
+
+
+#: For each format of text files: the names of its files, and the function that opens a corpus of
+#: them as a relation.
+TEXT_FORMATS = (
+    (re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE), _open_csv),
+    (re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE), _open_json_lines),
+)
+
+
+def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> str:
+    """The first line of a file as DuckDB reads it. Nothing is inferred from other lines."""
+    try:
+        lines = con.execute(
+            "SELECT line FROM read_csv($1, auto_detect = false, header = false, delim = '\\x1', "
+            "quote = '', escape = '', columns = {line: 'VARCHAR'}, null_padding = true, "
+            "strict_mode = false, parallel = false) LIMIT 1",
+            [file],
+        ).fetchall()
+    except duckdb.Error as problem:
+        raise unreadable_files_error(
+            corpus, f"the start of {file} is not lines of UTF-8 ({type(problem).__name__})"
+        ) from None
+    return lines[0][0] or "" if lines else ""
+
+
+def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+    """A connection that writes no temporary files, and shows no progress bar, which would tell how
+    much data is read."""
+    con = duckdb.connect(path, read_only=read_only)
+    hide_progress_bar(con)
+    con.execute("SET temp_directory = ''")
+    return con
 
 
 def schema_of_table(corpus: Corpus) -> Any:

@@ -10,14 +10,17 @@ import duckdb
 import pyarrow as pa
 
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
-from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
-from dphh.reader.corpus import Corpus
+from dphh.reader.content import (
+    GROUP_TYPE_MESSAGE,
+    Content,
+    check_condition_types,
+    check_patterns,
+    checked_condition,
+)
+from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.quoted import identifier, literal
 from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
-from dphh.reader.user import USER_TYPE_MESSAGE
-from dphh.sql import query
+from dphh.sql import identifier, literal, query
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_TABLE_NAME = "corpus_rows"
@@ -28,12 +31,16 @@ LONG_TEXT_BYTES = 1 << 13
 Loader = Callable[[], None]
 #: Matches the end of the name of a DuckDB list type, of variable or fixed length.
 LIST_TYPE_END = re.compile(r"\[\d*\]$")
-#: Matches the types that a column of groups may have: a value has the same text on every engine.
+#: Matches the types that a column of groups may have, as DuckDB and as Spark call them: a value has
+#: the same text on every engine.
 GROUP_TYPE_PATTERN = re.compile(
-    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
+    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"|VOID',
+    re.DOTALL | re.IGNORECASE,
 )
 #: Matches the types that a user column may have: cast to text, equal values have equal texts.
-_USER_ID_TYPE_PATTERN = re.compile(rf"{GROUP_TYPE_PATTERN.pattern}|UUID|DECIMAL\(.*\)", re.DOTALL)
+_USER_ID_TYPE_PATTERN = re.compile(
+    rf"{GROUP_TYPE_PATTERN.pattern}|UUID|DECIMAL\(.*\)", GROUP_TYPE_PATTERN.flags
+)
 
 
 class OpenedCorpus(NamedTuple):
@@ -72,6 +79,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
 
 def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
     """The SQL that makes the views of rows and tokens from a relation with these column types."""
+    refuse_unclear_types(corpus, types)
     kind = types[corpus.content.column]
     content = _content_sql(corpus.content, kind)
     is_text = kind != "BLOB" and not LIST_TYPE_END.search(kind)
@@ -80,9 +88,9 @@ def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> 
         f"CREATE TEMP MACRO tokens_of({identifier(corpus.content.column)}) AS "
         f"{tokens_sql(corpus.content, kind)}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
-        f"SELECT {user_sql(corpus, types)} AS user_id, "
+        f"SELECT {user_sql(corpus)} AS user_id, "
         f"{content} AS content, "
-        f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
+        f"{group_sql(corpus.by)} AS group_name FROM {relation} "
         f"WHERE {row_condition_sql(corpus)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
@@ -93,14 +101,20 @@ def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> 
     )
 
 
-def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
-    """SQL for the id of the row's user as text, which is all that later steps see. Several columns
-    make one text that determines the value of each; NULL if one of them is NULL."""
+def refuse_unclear_types(corpus: Corpus, types: Mapping[str, str]) -> None:
+    """Refuse columns of users and of groups whose equal values may have different texts."""
     for option, column in corpus.columns_of_user:
         if not _USER_ID_TYPE_PATTERN.fullmatch(types[column]):
             raise CorpusError(
                 USER_TYPE_MESSAGE.format(option=option, column=column, kind=types[column])
             )
+    if corpus.by is not None and not GROUP_TYPE_PATTERN.fullmatch(types[corpus.by]):
+        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=corpus.by, kind=types[corpus.by]))
+
+
+def user_sql(corpus: Corpus) -> str:
+    """SQL for the id of the row's user as text, which is all that later steps see. Several columns
+    make one text that determines the value of each; NULL if one of them is NULL."""
     if len(corpus.user) == 1:
         return f"CAST({identifier(corpus.user[0])} AS VARCHAR)"
     return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
@@ -136,12 +150,10 @@ def _content_sql(content: Content, column_type: str) -> str:
     return f"CAST(first_tokens({column}, {longest}) AS {kind})"
 
 
-def group_sql(by: str | None, types: Mapping[str, str]) -> str:
+def group_sql(by: str | None) -> str:
     """SQL for the group of a row: the column `by` as text."""
     if by is None:
         return "CAST(NULL AS VARCHAR)"
-    if not GROUP_TYPE_PATTERN.fullmatch(types[by]):
-        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=types[by]))
     return f"CAST({identifier(by)} AS VARCHAR)"
 
 

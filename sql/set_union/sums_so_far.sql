@@ -1,5 +1,5 @@
 -- For each word that any user held in the last round: the sum of its noised weights so far, each
--- times its round's precision (udfs/rules/reweighing.py). All sums stay in the engine.
+-- times its round's precision (udfs/rules/weights.py). All sums stay in the engine.
 -- In: noised (key, has_weight, noisy) of the last round; earlier_sums (key, noisy_sum), of the
 -- rounds before it.
 -- Out: sums_so_far (key, noisy_sum).

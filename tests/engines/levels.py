@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, settings
 from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Draw, Host
-from dphh.mechanisms.released_rows import as_array
+from dphh.level import as_array
 from dphh.mechanisms.set_union.adaptive import adaptive_rounds
 from dphh.mechanisms.set_union.draws import draw_together, draw_words
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.reader.rows import Limits
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 
 
 def few(examples: int) -> settings:

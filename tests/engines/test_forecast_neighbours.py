@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus, ngrams
-from dphh.mechanisms.ngrams.ladder.lift import LIFTS
+from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian

@@ -29,8 +29,7 @@ from dphh.engines import ENGINES
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.counts.run import draw_counts
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable
-from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
+from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.ngrams.run import draw_dpne_level
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
@@ -42,8 +41,8 @@ from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import ONE_W
-from dphh.udfs.kernel.numbering import ReadWords
-from dphh.udfs.kernel.words import ValuesByWord
+from dphh.udfs.kernel.gathering import ReadWords
+from dphh.udfs.kernel.positions import ValuesByWord
 from tests.conftest import NoNoise
 from tests.engines.ladders import Quiet
 from tests.engines.levels import bare_level, host_on, unstored

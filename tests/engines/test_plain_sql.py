@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from dphh import Corpus, counts, items, ngrams
 from dphh.mechanisms.counts.run import draw_counts
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
-from dphh.mechanisms.ngrams.ladder.lift import LIFTS
+from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.testing import SeededRandomness

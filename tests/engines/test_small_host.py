@@ -15,8 +15,7 @@ from dphh.registry import run_levels
 from dphh.run import release_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
-from dphh.udfs.kernel.gathering import Gathering
-from dphh.udfs.kernel.numbering import Numbering
+from dphh.udfs.kernel.gathering import Gathering, Numbering
 from dphh.udfs.text.vocabulary import Vocabulary
 from tests.engines.levels import unstored
 

@@ -151,6 +151,12 @@ def test_tables_in_memory_are_read(way, engine, no_noise):
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
+def test_a_table_none_of_whose_rows_counts_adds_nothing(engine, no_noise):
+    rows = pa.table({"who": ["1"], "what": pa.array([None], pa.list_(pa.string()))})
+    corpus = Corpus(rows, user="who", text="what", as_="list")
+    assert histogram(engine, corpus, no_noise, 3) == {}
+
+
 @pytest.mark.parametrize("way", ["arrow", "relation"])
 def test_duckdb_keeps_no_copy_of_what_spark_takes(way, monkeypatch):
     spark = pytest.importorskip("dphh.engines.spark.content", reason="needs dphh[spark]")

@@ -21,7 +21,7 @@ from dphh import Corpus, CorpusError, items, ldp_trie, ngrams
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
 from dphh.mechanisms.set_union.draws import bounding_parameters
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from tests.conftest import HERE

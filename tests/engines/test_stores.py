@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dphh import Corpus, CorpusError, items
-from dphh.reader.stores import extension_file
+from dphh.reader.files import extension_file
 from tests.engines.levels import expected, frame, histogram
 
 ROWS = [(1, "a b"), (1, "b c"), (2, "b"), (3, "a"), (3, "a")]
@@ -56,7 +56,7 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
     def not_here(*_: object) -> None:
         raise duckdb.IOException("SECRET address")
 
-    monkeypatch.setattr("dphh.reader.stores.extension_file", not_here)
+    monkeypatch.setattr("dphh.reader.files.extension_file", not_here)
     corpus = Corpus("https://127.0.0.1:9/a.parquet", user="who", text="what")
     with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*or download the files") as caught:
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)

@@ -32,7 +32,7 @@ from dphh import (
 )
 from dphh.mechanisms.set_union.draws import draw_words
 from dphh.reader.files import refuse_unclear_columns
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on
 
 ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}

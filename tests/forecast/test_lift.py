@@ -6,8 +6,7 @@ import pytest
 
 from dphh.mechanisms.ngrams.forecast.run import level_above
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
+from dphh.mechanisms.ngrams.ladder.classes import LiftCounts, lift_counts, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
 from tests.forecast.test_step import Told, drawn, planned

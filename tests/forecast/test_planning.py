@@ -8,14 +8,18 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
-from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_second_round, weight_scaling
+from dphh.mechanisms.ngrams.forecast.plan_round import (
+    THRESHOLDS,
+    plan_second_round,
+    tails_by_signs,
+    weight_scaling,
+)
 from dphh.mechanisms.ngrams.forecast.shares import (
     LEAST_ROUND_PART,
     WORD_ROUND_PARTS,
     BudgetLeft,
     one_round_part,
 )
-from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS

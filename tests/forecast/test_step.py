@@ -125,7 +125,7 @@ def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, lef
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
 def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
-    (`mechanisms/ngrams/forecast/signs.py`)."""
+    (`mechanisms/ngrams/forecast/plan_round.py`)."""
     engine = Told(negative=negative)
     drawn(level_2(planned(spurious=spurious)), engine)
     budget = spurious * len(MASSES)

@@ -23,8 +23,8 @@ from dphh.errors import EngineOutOfResources
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
-from dphh.udfs.kernel.numbering import ReadWords
-from dphh.udfs.kernel.words import indices_by_word
+from dphh.udfs.kernel.gathering import ReadWords
+from dphh.udfs.kernel.positions import indices_by_word
 from dphh.udfs.text.hashes import hash_texts
 from tests.conftest import HERE
 

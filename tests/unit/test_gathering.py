@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from dphh.errors import EngineOutOfResources
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
-from dphh.udfs.kernel.gathering import Gathering, rows_of_users
-from dphh.udfs.kernel.numbering import ReadWords, TextReader
+from dphh.udfs.kernel.gathering import Gathering, ReadWords, TextReader, rows_of_users
 from dphh.udfs.text.hashes import hash_texts
 from dphh.udfs.text.vocabulary import Vocabulary
 

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.kernel.contributions import are_kept, contributions, distinct_pairs
-from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.kernel.words import WordsOfBlock
+from dphh.udfs.kernel.positions import KeyIndex, WordsOfBlock
 from dphh.udfs.rules.weights import EqualWeights, weight
 from dphh.udfs.whole_users import keys_of_counted_words
 

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dphh.udfs.kernel.contributions import ONE_W, contributions
-from dphh.udfs.rules.reweighing import (
+from dphh.udfs.rules.weights import (
     LEAST_W,
     MOST_PRECISION,
+    RelativeWeights,
     ReweighingNumbers,
     RoundNoise,
+    floor_roots,
     round_precision,
 )
-from dphh.udfs.rules.weights import RelativeWeights, floor_roots
 
 
 @given(

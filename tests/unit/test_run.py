@@ -12,9 +12,9 @@ import pytest
 from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice
+from dphh.journal import Note, remember
 from dphh.ledger import Request
 from dphh.ledger.places import files_hash
-from dphh.replay import Note, remember
 from dphh.testing import SeededRandomness
 from tests.engines.levels import frame
 
@@ -226,7 +226,7 @@ def test_the_same_table_gets_its_release_and_another_one_its_own(ledger, kind):
 
 def test_a_table_at_a_reused_address_is_another_table(ledger, monkeypatch):
     """As when the first was deleted, and the second is where it was."""
-    monkeypatch.setattr("dphh.replay.id", lambda _: 1, raising=False)
+    monkeypatch.setattr("dphh.journal.id", lambda _: 1, raising=False)
     found = [
         plan(Corpus(frame([(n, word) for n in range(300)]), user="who", text="what"))
         .run(ledger=ledger)

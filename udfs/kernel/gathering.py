@@ -1,15 +1,16 @@
 """Gathers texts, which arrive in any order, into rows of whole users: lists of the word ids in a
-user's texts, or of the keys of given items that the user holds.
+user's texts, or of the keys of given items that the user holds (their numbering).
 
 DuckDB and Polars gather a corpus in one process. On Spark each task gathers the users of its part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +19,9 @@ from numpy.typing import DTypeLike
 
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import first_occurrences
+from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
-from dphh.udfs.kernel.numbering import TextReader
+from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
     ARRAY_TYPES,
     SpilledTexts,
@@ -29,7 +31,9 @@ from dphh.udfs.kernel.spilled_texts import (
     slices_by_positions,
 )
 from dphh.udfs.text.hashes import hash_texts
-from dphh.udfs.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # it imports Polars
+    from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
@@ -40,6 +44,59 @@ POSITIONS_PER_ROW = 256
 TEXTS_AT_ONCE = 1 << 17
 #: With fewer positions than this in memory, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32
+
+#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each one.
+TextReader = Callable[[pa.Table], tuple[Integers, Any]]
+
+
+class Numbering(Protocol):
+    """How the tokens of texts become integers: `ReadWords` or `ReadItems`."""
+
+    def reader(self, vocabulary: Vocabulary) -> TextReader:
+        """The function that reads texts; `vocabulary` gives words their ids."""
+
+
+@dataclass(frozen=True)
+class ReadWords:
+    """Texts become word ids. A text without a word takes no position."""
+
+    #: Whether -1 marks a text's end: needed where neighbouring words matter.
+    marks_ends: bool = False
+
+    def reader(self, vocabulary: Vocabulary) -> TextReader:
+        vocabulary.open()
+
+        def read(texts: pa.Table) -> tuple[Integers, Any]:
+            tokens = one_array(texts.column("tokens"))
+            ids = vocabulary.ids(tokens.flatten())
+            lengths, positions = positions_of_texts(lengths_of(tokens), ids, self.marks_ends)
+            if self.marks_ends and (lengths == 1).any():
+                positions = positions[np.repeat(lengths > 1, lengths)]
+                lengths = np.where(lengths > 1, lengths, 0)
+            return lengths, positions
+
+        return read
+
+
+@dataclass(frozen=True, eq=False)
+class ReadItems:
+    """Texts become the keys of the given items in them, by the declared groups. Undeclared groups,
+    and NULL, count as the last group. A key in several texts of a user appears several times."""
+
+    given: GivenGrams
+    groups: Sequence[str]
+
+    def reader(self, _: Vocabulary) -> TextReader:
+        def read(texts: pa.Table) -> tuple[Integers, Any]:
+            numbers = None
+            if self.given.groups > 1:
+                names = one_array(texts.column("group_name")).cast(pa.large_string())
+                declared = pc.index_in(names, value_set=pa.array(self.groups, pa.large_string()))
+                numbers = declared.fill_null(len(self.groups)).to_numpy()
+            lengths, keys = self.given.keys_in_texts(one_array(texts.column("tokens")), numbers)
+            return lengths, keys.astype(np.int32)
+
+        return read
 
 
 class GrowingArray:
@@ -99,6 +156,8 @@ class Gathering:
         self._waiting: list[tuple[Any, ...]] = []
         self._waiting_bytes = 0
         self._texts = {name: GrowingArray(of_name) for name, of_name in ARRAY_TYPES.items()}
+        from dphh.udfs.text.vocabulary import Vocabulary
+
         self._names = Vocabulary()
         #: Why texts could not be written to the folder or read from it; then the run must end.
         self.disk_error: OSError | None = None

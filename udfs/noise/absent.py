@@ -20,7 +20,7 @@ both noised weights. So, for each class:
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
 This is the same joint distribution as adding noise to every absent gram. Thresholds are above 0
-(`signs.py` of the mechanism), so a gram with a negative weight never passes.
+(`tails_by_signs` of the mechanism), so a gram with a negative weight never passes.
 
 The numbers of absent grams are private: they depend on how many valid grams some user holds.
 """

@@ -15,15 +15,15 @@ import polars as pl
 import pyarrow as pa
 from polars.exceptions import PanicException
 
+from dphh.engines.duckdb.host import OneProcessHost
 from dphh.engines.host import Lookup
-from dphh.engines.one_process import OneProcessHost
 from dphh.engines.polars.steps import SEPARATOR, STEPS
 from dphh.errors import UsageError
 from dphh.reader.corpus import Corpus
 from dphh.reader.failures import EngineFailures, replace_duckdb_errors
 from dphh.reader.rows import Limits
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, Constant
-from dphh.udfs.kernel.numbering import Numbering
+from dphh.udfs.kernel.gathering import Numbering
 from dphh.udfs.noise.randomness import Randomness, needs_keys
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 

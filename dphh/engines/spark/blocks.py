@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.udfs.kernel.gathering import Gathering, Users, slices_by_bytes
+from dphh.udfs.kernel.gathering import Gathering, Numbering, Users, slices_by_bytes
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of_runs
-from dphh.udfs.kernel.numbering import Numbering
 from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
 from dphh.udfs.text.tokens import tokens_by_duckdb
 from dphh.udfs.text.vocabulary import Vocabulary

@@ -20,11 +20,10 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession, is_remote
 
-from dphh.errors import UsageError
+from dphh.errors import UsageError, warn
 from dphh.files.private_folder import PrivateFolder
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
-from dphh.wording.warned import warn
 
 #: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes
 #: and blocks, and Java then collects garbage over and over.

@@ -18,32 +18,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     DataType,
-    DateType,
-    DecimalType,
-    IntegralType,
-    NullType,
     StringType,
     VarcharType,
 )
 
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.conditions import check_patterns
-from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
+from dphh.reader.content import Content, check_patterns
 from dphh.reader.corpus import Corpus
 from dphh.reader.failures import replace_duckdb_errors
-from dphh.reader.files import refuse_missing_columns, unreadable_files_error
+from dphh.reader.files import (
+    refuse_duplicate_columns,
+    refuse_missing_columns,
+    unreadable_files_error,
+)
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.user import USER_TYPE_MESSAGE
-from dphh.reader.views import Loader, OpenedCorpus, tokens_sql
+from dphh.reader.views import Loader, OpenedCorpus, refuse_unclear_types, tokens_sql
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_VIEW_NAME = "corpus_rows"
-#: Types, besides text, that a column of groups may have: a value has the same text on every engine.
-GROUP_TYPES = (IntegralType, BooleanType, DateType, NullType)
 #: A function that takes what is to be called when the run ends.
 UndoAtClose = Callable[[Callable[[], object]], object]
 
@@ -90,6 +85,8 @@ def _opened_by_duckdb(
         with replace_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows
+        if not read.num_rows:  # Spark takes no column of lists without a chunk
+            read = read.schema.empty_table()
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
     return load_rows, rows.has_rows_without_user, described[0][1]
@@ -103,14 +100,15 @@ def _opened_by_spark(
     is_path = corpus.kind == "path"
     found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, undo_at_close)
     found.createOrReplaceTempView(SOURCE_VIEW_NAME)
-    types = {field.name: field.dataType for field in found.schema.fields}
+    types = {field.name: _type_name(field.dataType) for field in found.schema.fields}
     refuse_missing_columns(corpus, types)
-    name = corpus.content.column
-    content, content_type = _content_and_duckdb_type(corpus.content, types[name])
     with duckdb.connect() as con:
         check_patterns(con, corpus.content.patterns)
-    user = user_sql(corpus, types)
-    group = _group_sql(corpus.by, types)
+    refuse_unclear_types(corpus, types)
+    name = corpus.content.column
+    content, content_type = _content_and_duckdb_type(corpus.content, found.schema[name].dataType)
+    user = _user_sql(corpus, types)
+    group = "CAST(NULL AS STRING)" if corpus.by is None else _text_sql(corpus.by, types)
     users = [identifier(column) for column in corpus.user]
     needed = [identifier(name), *(users if corpus.content.null_users == "drop" else ())]
     counted = " AND ".join(f"{column} IS NOT NULL" for column in needed)
@@ -189,12 +187,7 @@ def _folder_above_partitions(files: Iterable[str]) -> str:
 def _frame_rows(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose) -> DataFrame:
     """A frame of the caller's session, which reaches the run's session as a global view."""
     frame = corpus.source
-    for option, column in corpus.columns.items():
-        if frame.columns.count(column) > 1:
-            raise CorpusError(
-                f"{option}: the corpus has {frame.columns.count(column)} columns {column!r}; "
-                "rename all but one"
-            )
+    refuse_duplicate_columns(corpus, frame.columns)
     refuse_missing_columns(corpus, frame.columns)
     view = f"dphh_{uuid.uuid4().hex}"
     wanted = dict.fromkeys(corpus.columns.values())
@@ -207,37 +200,30 @@ def identifier(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
+def _user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
     """SQL for the id of the row's user as text, which is all that later steps see. Several columns
     make one text of lengths in bytes and values; NULL if one of the values is NULL."""
-    texts = []
-    for option, column in corpus.columns_of_user:
-        text, kind = identifier(column), types[column]
-        if not is_text(kind) and not isinstance(kind, (*GROUP_TYPES, DecimalType)):
-            raise CorpusError(
-                USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind.simpleString())
-            )
-        texts.append(f"checked({text})" if is_text(kind) else f"CAST({text} AS STRING)")
+    texts = [_text_sql(column, types) for column in corpus.user]
     if len(texts) == 1:
         return texts[0]
     spelled = [f"CAST(octet_length({text}) AS STRING), ':', {text}" for text in texts]
     return f"concat({', '.join(spelled)})"
 
 
+def _text_sql(column: str, types: Mapping[str, str]) -> str:
+    """SQL for a column's values as texts."""
+    if types[column] == "VARCHAR":
+        return f"checked({identifier(column)})"
+    return f"CAST({identifier(column)} AS STRING)"
+
+
+def _type_name(kind: DataType) -> str:
+    """The name of a column's type: for all texts DuckDB's, else Spark's own."""
+    return "VARCHAR" if is_text(kind) else kind.simpleString()
+
+
 def is_text(kind: DataType) -> bool:
     return isinstance(kind, (StringType, VarcharType))
-
-
-def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
-    """SQL for the group of a row: the column `by` as text."""
-    if by is None:
-        return "CAST(NULL AS STRING)"
-    kind = types[by]
-    if is_text(kind):
-        return f"checked({identifier(by)})"
-    if not isinstance(kind, GROUP_TYPES):
-        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=by, kind=kind.simpleString()))
-    return f"CAST({identifier(by)} AS STRING)"
 
 
 def _content_and_duckdb_type(content: Content, kind: DataType) -> tuple[str, str]:

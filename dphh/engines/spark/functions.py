@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from dphh.errors import EngineOutOfResources
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
 from dphh.udfs.kernel.lists import lists_of, one_array
-from dphh.udfs.kernel.words import WordsOfBlock, values_by_key
+from dphh.udfs.kernel.positions import WordsOfBlock, values_by_key
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.
 _arrow_udf: Any = functions.arrow_udf

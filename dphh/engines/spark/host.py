@@ -32,13 +32,13 @@ from dphh.engines.spark.failures import (
 )
 from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_large_broadcast, register, register_arrow
+from dphh.errors import warn
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 from dphh.sql import query
 from dphh.udfs.functions import functions, functions_called_in
-from dphh.udfs.kernel.numbering import Numbering
+from dphh.udfs.kernel.gathering import Numbering
 from dphh.udfs.noise.randomness import Randomness
-from dphh.wording.warned import warn
 
 #: Settings on which results and privacy depend; they replace the cluster's defaults.
 _SESSION_SETTINGS = {

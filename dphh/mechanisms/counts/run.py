@@ -13,13 +13,11 @@ import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import CountsLevel, FoundCounts
-from dphh.mechanisms.released_rows import LevelDone, as_array
-from dphh.mechanisms.steps import GATHER, Draws
+from dphh.level import GATHER, CountsLevel, Draws, FoundCounts, LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.udfs.kernel.gathering import ReadItems
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
-from dphh.udfs.kernel.numbering import ReadItems
 
 Item = Sequence[str]
 

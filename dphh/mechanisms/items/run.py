@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from dphh.engines.host import DrawOnce, Host
+from dphh.level import Draws, LevelDone
 from dphh.mechanisms.counts.run import count_listed_items, counts_draws
 from dphh.mechanisms.ngrams.forecast.run import forecast_draws, words_with_prior
-from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union.run import set_union_draws, set_union_levels
-from dphh.mechanisms.steps import Draws
 from dphh.price import Price
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 
 
 def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:

@@ -8,7 +8,7 @@ from math import sqrt
 from typing import ClassVar, Literal
 
 from dphh.level import Level
-from dphh.privacy.special import bdtrc
+from dphh.privacy.search import bdtrc
 from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders
 from dphh.wording.lines import with_noun
 

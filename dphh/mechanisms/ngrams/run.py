@@ -13,23 +13,32 @@ import pyarrow.compute as pc
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.mechanisms.ngrams.dpne import spurious_threshold
-from dphh.mechanisms.ngrams.forecast.run import forecast_draws, forecast_levels
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable, positions_steps
-from dphh.mechanisms.ngrams.ladder.rungs import Ladder, ValidGrams, first_ladder, texts_of_grams
-from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.released_rows import (
+from dphh.level import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
     LevelDone,
     as_array,
     integer_columns,
     scored_rows,
     scored_words,
+    steps_of,
 )
+from dphh.mechanisms.ngrams.dpne import spurious_threshold
+from dphh.mechanisms.ngrams.forecast.run import forecast_draws, forecast_levels
+from dphh.mechanisms.ngrams.ladder.rungs import (
+    Ladder,
+    PositionsTable,
+    ValidGrams,
+    first_ladder,
+    positions_steps,
+    texts_of_grams,
+)
+from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.draws import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
 from dphh.price import Price
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 
 
 def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:

@@ -1,7 +1,7 @@
 """Method "adaptive": after DP-SIPS (Swanberg, Desfontaines & Haney 2023).
 
 From the second round on, users give more to items near the threshold, according to the noised
-weights of all earlier rounds, released or not (`dphh.udfs.rules.reweighing`). The thresholds of
+weights of all earlier rounds, released or not (`dphh.udfs.rules.weights`). The thresholds of
 these rounds hold for any weights (`dphh.privacy.any_weights`). If the first round finds almost
 nothing, one round replaces the others, within both of their amounts. What is not released stays in
 the engine. The proof: docs/items.md.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dphh.engines.host import DrawOnce, Host
+from dphh.level import Draws
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.draws import draw_together, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
@@ -24,7 +25,6 @@ from dphh.mechanisms.set_union.rounds import (
     rounds_after_first,
     shares_of_rounds,
 )
-from dphh.mechanisms.steps import Draws
 
 THEOREM = (
     "rounds after DP-SIPS (Swanberg, Desfontaines & Haney 2023), with weights that follow "

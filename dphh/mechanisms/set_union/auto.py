@@ -16,6 +16,7 @@ from math import fsum, nextafter
 
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
+from dphh.level import Draws
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union import adaptive
 from dphh.mechanisms.set_union.draws import draw_separately, draw_words, words_steps
@@ -33,7 +34,6 @@ from dphh.mechanisms.set_union.rounds import (
     round_levels,
     threshold_delta,
 )
-from dphh.mechanisms.steps import Draws
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.draws import arithmetic_delta

@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.mechanisms.released_rows import as_array, integer_columns
+from dphh.level import Draws, Step, as_array, integer_columns, planned, steps_of
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound
-from dphh.mechanisms.steps import Draws, Step, planned, steps_of
-from dphh.udfs.kernel.words import indices_by_word
-from dphh.udfs.rules.reweighing import ReweighingNumbers, RoundNoise, round_precision
+from dphh.udfs.kernel.positions import indices_by_word
+from dphh.udfs.rules.weights import ReweighingNumbers, RoundNoise, round_precision
 
 
 def draw_separately(

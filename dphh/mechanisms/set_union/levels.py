@@ -7,7 +7,7 @@ from math import ceil
 from typing import ClassVar
 
 from dphh.level import LevelOnGrid
-from dphh.udfs.rules.reweighing import RoundNoise
+from dphh.udfs.rules.weights import RoundNoise
 from dphh.wording.lines import number, with_noun
 
 #: Several rounds follow a first one if at least this many items reach its threshold; else one. With

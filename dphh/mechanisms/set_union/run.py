@@ -8,12 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.mechanisms.released_rows import LevelDone, as_array, integer_columns, scored_words
+from dphh.level import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_words,
+)
 from dphh.mechanisms.set_union.levels import ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.set_union.methods import METHODS
-from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws
 from dphh.price import Price
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 
 
 def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterator[LevelDone]:

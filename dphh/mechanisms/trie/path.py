@@ -23,8 +23,7 @@ from functools import cache, lru_cache
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.mechanisms.trie.path_bound import COARSE, FINE, Resolution, delta_bound, removal_epsilon
-from dphh.privacy.search import integer_minimiser, least_whole, sign_change
-from dphh.privacy.special import betaincc
+from dphh.privacy.search import betaincc, integer_minimiser, least_whole, sign_change
 from dphh.wording.options import check_whole
 
 RATE_BITS = 64  # sampling rates are multiples of 2^-RATE_BITS

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.special import betaln
+from dphh.privacy.search import betaln
 from dphh.udfs.arrays import Floats
 
 TAIL_ERROR = 5e-13  # times 100 + theta: over a hundred times the tails' measured relative error

@@ -9,7 +9,7 @@ import polars as pl
 
 from dphh.engines.polars.steps import SEPARATOR, Tables, step
 from dphh.errors import CorpusError
-from dphh.reader.user import ROWS_WITHOUT_USER_MESSAGE
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE
 from dphh.udfs.noise.randomness import needs_keys
 from dphh.udfs.rules.votes import draw_votes
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.special import ndtr
+from dphh.privacy.search import ndtr
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import LIST_NORM_DIVISOR

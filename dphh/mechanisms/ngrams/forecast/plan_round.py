@@ -9,6 +9,37 @@ the same in all cells, so that the expected absent grams above them, sum of a Q(
 `most_spurious`.
 Weights: of each cell the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
 that is the same in all cells, so that the mass-weighted mean of g^2 is 1. Both by turns.
+
+The rule of signs (`tails_by_signs`): E[spurious grams] <= eta |S_{k-1}| = b, whatever the planned
+tails.
+
+An absent gram is a valid gram that no user holds. Given round 1, each cell has a planned tail q:
+how often noise should pass its threshold. How many absent grams a cell has is not public. But
+whether an absent gram's noise in round 2 is above 0 is a coin, independent of how far from 0 it is.
+So absent grams that are not above 0 count those that are. With W the sum of q over all valid grams
+of noised weight 0 or less, multiply every tail by
+
+    r = b / (2 W + 2 max q),    and let no tail pass a half.
+
+Theorem. E[spurious | round 1] <= b, for any q that round 1 and earlier releases decide, any
+weights, and any users.
+
+Proof. Fix round 1, so that q and all users' weights are fixed, and fix the noise of all grams
+that a user holds. Let P = P[noise > 0] <= 1/2, and A_i the event that absent gram i has noise above
+0; W_-i is W without i's own part. Given A_i, i passes a threshold of tail t <= r q_i with
+probability t / P, independently of all A. As i adds to W only if not A_i,
+
+    E[spurious] <= sum_i E[1{A_i} r q_i] / P = b/2 sum_i q_i E[1{A_i} / (max q + W_-i)] / P
+                 = b/2 sum_i q_i E[1 / (max q + W_-i)]
+                 = b/2 sum_i q_i E[1{not A_i} / (max q + W_-i)] / (1 - P)
+                <= b E[sum over i not above 0 of q_i / (max q + W - q_i)],
+
+by independence of A_i and W_-i (twice), and 1 - P >= 1/2. Each q_i <= max q, and these q_i sum to
+W less what held grams add, so the last sum is at most W / W = 1, or 0. A half as the largest tail
+keeps every threshold above 0, where passing implies A_i; a smaller tail only loses grams.
+
+The theorem asks nothing of how q was found. In particular the prior, the weights and the share of
+the budget may all come from the same histogram as the thresholds.
 """
 
 from __future__ import annotations
@@ -18,7 +49,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dphh.privacy.special import ndtr
+from dphh.privacy.search import ndtr
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 
@@ -31,6 +62,9 @@ THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
 ALTERNATIONS = 3
 _BISECTIONS = 40
 _TINY = 1e-200
+
+#: The largest tail probability of a cell's threshold.
+LARGEST_TAIL = 0.5
 
 WeightScaling = Callable[[Floats], Floats]
 
@@ -169,3 +203,15 @@ def _least_sufficient(suffices: Callable[[float], bool], low: float, high: float
         middle = (low + high) / 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
+
+
+def tails_by_signs(planned_tails: Floats, nonpositive: Integers, most_spurious: float) -> Floats:
+    """The planned tail probability of each cell, scaled so that the expected number of spurious
+    grams is at most `most_spurious`, b below. `nonpositive`: how many valid grams of each cell have
+    a noised weight of 0 or less."""
+    most = planned_tails.max(initial=0.0)
+    if most == 0:
+        return planned_tails
+    r = most_spurious / (2 * (planned_tails * nonpositive).sum() + 2 * most)
+    tails: Floats = np.minimum(r * planned_tails, LARGEST_TAIL)
+    return tails

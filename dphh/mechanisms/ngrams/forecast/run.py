@@ -7,7 +7,7 @@ of the budget follow from the releases below it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,17 @@ import pyarrow.compute as pc
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
+from dphh.level import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+    steps_of,
+)
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     level_of_listed_words,
     table_of_words,
@@ -29,26 +40,29 @@ from dphh.mechanisms.ngrams.forecast.two_rounds import (
     draw_two_rounds,
     two_rounds_steps,
 )
-from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds
-from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.lift import LiftCounts, lift_counts
-from dphh.mechanisms.ngrams.ladder.positions_table import PositionsTable, positions_steps
-from dphh.mechanisms.ngrams.ladder.rungs import Ladder, first_ladder, texts_of_grams
-from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.released_rows import (
-    LevelDone,
-    as_array,
-    integer_columns,
-    scored_rows,
-    scored_words,
+from dphh.mechanisms.ngrams.ladder.classes import LiftCounts, lift_counts, valid_classes
+from dphh.mechanisms.ngrams.ladder.rungs import (
+    Ladder,
+    PositionsTable,
+    first_ladder,
+    positions_steps,
+    texts_of_grams,
 )
+from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.set_union.draws import draw_together, drawn_salt, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.steps import BEFORE_LEVELS, GATHER, Draws, steps_of
+from dphh.mechanisms.set_union.rounds import (
+    DrawnRound,
+    NextRound,
+    round_level,
+    rounds_after_first,
+)
 from dphh.price import Price
 from dphh.prior import Prior
+from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import split_sigma
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.kernel.numbering import ReadWords
+from dphh.udfs.kernel.gathering import ReadWords
 
 #: The words that level 1 released, in ascending order; their masses; and how many even shares of
 #: the budget the level took.
@@ -192,3 +206,41 @@ def forecast_draws(price: Price) -> Draws:
         elif isinstance(level, ForecastLevel):
             before = steps_of(level, purpose, *positions_steps(level))
             yield purpose, [*before, *two_rounds_steps(level, purpose)]
+
+
+def words_rounds(price: Price) -> NextRound:
+    """Level 1 without a prior: rounds of set union over words. The later rounds' weights depend on
+    earlier noised weights (`set_union.levels`). What earlier rounds released decides how many
+    rounds there are."""
+    first, *later = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    after_first = rounds_after_first(first, one_round_of_words(price, later[-1]), later)
+
+    def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
+        return None if few_are_left(ran) else after_first(ran)
+
+    return next_round
+
+
+def few_are_left(ran: Sequence[DrawnRound]) -> bool:
+    """Whether a later round found few new words, and few of these near its threshold. Then few are
+    left to find, and what another round would cost finds more among longer n-grams. `items` has
+    nothing else to spend it on, and goes on."""
+    if len(ran) < 2:
+        return False
+    level, found = ran[-1]
+    new_words: int = found.num_rows
+    words: int = sum(released.num_rows for _, released in ran)
+    (noisy,) = integer_columns(found, "noisy")
+    near_threshold = int((noisy < 2 * level.threshold_grid).sum())
+    return words > 5 * near_threshold and words >= 2 * new_words
+
+
+def one_round_of_words(price: Price, last: SetUnionLevel) -> SetUnionLevel:
+    """The round that replaces rounds 2 and 3 if round 1 finds very few words. It has the grid of
+    round 3, the `last`, and may pass new words with the probability that round 3 has paid for."""
+    all_rounds, new_words = price.events[0], price.events[last.round]
+    assert isinstance(all_rounds, GaussianEvent) and isinstance(new_words, DeltaEvent)
+    part = one_round_part(price["max_n"])
+    (sigma,) = split_sigma(all_rounds.sigma, [part / price["max_n"]])
+    bits, max_items = last.grid_bits, last.max_items
+    return round_level(SetUnionLevel, bits, sigma, max_items, new_words.delta, last.round)

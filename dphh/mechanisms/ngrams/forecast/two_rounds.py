@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
+from dphh.level import Step, integer_columns, steps_of
 from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
     estimated_masses,
@@ -29,13 +30,15 @@ from dphh.mechanisms.ngrams.forecast.masses import (
     precision_weighted_mean,
     widened_posteriors,
 )
-from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, plan_second_round, weight_scaling
+from dphh.mechanisms.ngrams.forecast.plan_round import (
+    RoundPlan,
+    plan_second_round,
+    tails_by_signs,
+    weight_scaling,
+)
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.released_rows import integer_columns
-from dphh.mechanisms.steps import Step, steps_of
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid

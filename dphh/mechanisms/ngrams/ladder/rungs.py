@@ -15,7 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.engines.host import Host, Lookup
+from dphh.level import Level
 from dphh.udfs.arrays import Integers
+from dphh.udfs.kernel.positions import KeyIndex, indices_by_word
 
 #: The bits of each of the two gram numbers in a pair's key.
 GRAM_NUMBER_BITS = 32
@@ -118,3 +121,32 @@ def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
     offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
     tokens = pa.ListArray.from_arrays(offsets, flat)
     return pc.binary_join(tokens, joiner), tokens
+
+
+class PositionsTable:
+    """The table `positions` of a host: where in users' texts the valid grams of a level are. It is
+    updated rung by rung. A continued run does not ask for levels that it drew before, so one update
+    may have to process several rungs."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._rungs_done = 0
+
+    def update_positions(self, ladder: Ladder) -> None:
+        """Bring the table `positions` up to the ladder's top rung."""
+        for rung in ladder.rungs[self._rungs_done :]:
+            if rung.level == 1:
+                released = Lookup(indices_by_word(ladder.vocabulary))
+                self.host.run("positions_of_words", released=released)
+                self.host.drop("users")
+            else:
+                self.host.run("positions_of_grams", released=Lookup(KeyIndex(rung.keys)))
+            # next_positions (user_hashes, lengths, keys)
+            self.host.rename_replacing("next_positions", "positions")
+            self._rungs_done = rung.level
+
+
+def positions_steps(level: Level) -> tuple[str, str]:
+    """What `update_positions` asks for this level."""
+    pieces = "words" if level.level == 2 else "grams"
+    return f"positions_of_{pieces}", "ALTER TABLE next_positions RENAME TO positions;"
