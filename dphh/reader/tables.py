@@ -112,7 +112,8 @@ def _delimiter_and_names(
         fields = {each: tuple(next(csv.reader([line], delimiter=each), [])) for each in delimiters}
     except csv.Error as problem:
         raise unreadable_files_error(
-            corpus, f"the first line of {file} cannot be split into names ({problem})"
+            corpus,
+            f"the first line of {shown_file(corpus, file)} cannot be split into names ({problem})",
         ) from None
     delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
     return delimiter, fields[delimiter]
@@ -177,7 +178,9 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
         ).fetchall()
     except duckdb.Error as problem:
         raise unreadable_files_error(
-            corpus, f"the start of {file} is not lines of UTF-8 ({type(problem).__name__})"
+            corpus,
+            f"the start of {shown_file(corpus, file)} is not lines of UTF-8 "
+            f"({type(problem).__name__})",
         ) from None
     return lines[0][0] or "" if lines else ""
 

@@ -5,6 +5,7 @@ of dphh knows an engine.
 """
 
 from collections import Counter
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -51,17 +52,17 @@ class SmallHost(Host):
         self.tables[table] = pa.concat_tables(gathering.rows())
 
     def run(self, step: str, **parameters: Any) -> None:
-        getattr(self, step)(**self._known(parameters))
+        self.take(step, **parameters)
 
     def take(self, step: str, **parameters: Any) -> Any:
-        return getattr(self, step)(**self._known(parameters))
+        """A step gets the parameters that it names."""
 
-    def _known(self, parameters: dict[str, Any]) -> dict[str, Any]:
         def of(value: Any) -> Any:
             value = value.value if isinstance(value, Lookup) else value
             return value.by_id(self.words) if hasattr(value, "by_id") else value
 
-        return {name: of(value) for name, value in parameters.items()}
+        body = getattr(self, step)
+        return body(**{name: of(parameters[name]) for name in signature(body).parameters})
 
     def put(self, table: str, rows: Any) -> None:
         self.tables[table] = rows
@@ -83,7 +84,7 @@ class SmallHost(Host):
 
     def words_of_round(
         self, released: Any, w: Any, max_items: int, grid_bits: int, salt: int, sigma: int,
-        purpose: str, is_test: bool,
+        purpose: str,
     ) -> None:  # fmt: skip
         users = self.tables["users"]
         ids = self.functions["unreleased"].body(users.column("ids"), self.words, released)
@@ -96,7 +97,7 @@ class SmallHost(Host):
             sums[pair["key"]] += pair["weight"]
         sums = +sums  # no later round needs the words that nobody keeps
         many = len(sums)
-        names = self.words.spellings(pa.array([*sums])) if is_test else pa.nulls(many, pa.string())
+        names = self.words.spellings(pa.array([*sums]))
         noise = self.functions["noise"].body(
             names, pa.array([sigma] * many), pa.array([purpose] * many)
         )

@@ -356,6 +356,15 @@ def test_the_bad_file_is_named_without_the_user_id_of_its_folder(tmp_path, ledge
     assert "SENTINEL" not in str(caught.value)
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe\n", b"a" * 200_000 + b"\n"])
+def test_the_bad_start_of_a_csv_is_told_without_the_user_id_of_its_folder(content, tmp_path):
+    (tmp_path / "who=SENTINEL").mkdir()
+    (tmp_path / "who=SENTINEL/b.csv").write_bytes(content)
+    with pytest.raises(CorpusError, match=r"who=\*/b.csv") as caught:
+        items(Corpus(f"{tmp_path}/*/*.csv", user="who", text="what"), **ASK).run()
+    assert "SENTINEL" not in str(caught.value)
+
+
 # Which files a folder and a glob stand for
 
 
