@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from dphh.engines import engine_of, open_host
 from dphh.errors import UsageError, hiding_private_details
-from dphh.level import as_array
+from dphh.mechanisms.running import as_array
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits, refuse_rows_without_user
 from dphh.release import Release

@@ -18,7 +18,7 @@ from dphh.columns import (
 )
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
-from dphh.level import CountsLevel, Draws, LevelDone
+from dphh.level import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.run import count_found_items, counts_draws, counts_levels
 from dphh.mechanisms.items import price as items
@@ -27,6 +27,7 @@ from dphh.mechanisms.ldp_trie import price as ldp_trie
 from dphh.mechanisms.ldp_trie.run import ldp_trie_draws, ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.ngrams.run import ngrams_draws, ngrams_levels
+from dphh.mechanisms.running import Draws, LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.run import trie_draws, trie_levels
 from dphh.price import Price, UsersDisclosure

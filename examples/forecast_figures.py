@@ -114,7 +114,9 @@ REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
     "a posterior a little wider": {
         "dphh.mechanisms.ngrams.forecast.two_rounds.widened_posteriors": lambda by_bin: by_bin
     },
-    "saturation": {"dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda _: lambda g: g},
+    "saturation": {
+        "dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda _: lambda g: g
+    },
     "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.EM_PASSES": 20},
     "solved weights: plain ones": {

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from dphh import Corpus, Ledger, Release, items
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import Draws, steps_of
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.running import Draws, steps_of
 from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dphh.level import Step
+from dphh.mechanisms.running import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern

@@ -21,7 +21,7 @@ from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError
 from dphh.files.whole_files import write_whole
 from dphh.ledger.places import files_hash
-from dphh.level import as_array, integer_columns
+from dphh.mechanisms.running import as_array, integer_columns
 from dphh.prior import Prior
 from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus, replace_corpus

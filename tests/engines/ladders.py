@@ -7,9 +7,9 @@ from typing import Any
 from unittest.mock import patch
 
 from dphh import Corpus, ngrams
-from dphh.level import LevelDone
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.ngrams.run import ngrams_levels
+from dphh.mechanisms.running import LevelDone
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise

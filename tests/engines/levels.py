@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Draw, Host
-from dphh.level import as_array
+from dphh.mechanisms.running import as_array
 from dphh.mechanisms.set_union.adaptive import adaptive_rounds
 from dphh.mechanisms.set_union.draws import draw_together, draw_words
 from dphh.mechanisms.set_union.levels import SetUnionLevel

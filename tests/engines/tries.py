@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from dphh import Corpus, Plan, ldp_trie, trie
-from dphh.level import LevelDone
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
+from dphh.mechanisms.running import LevelDone
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.run import trie_levels
 from dphh.reader.corpus import as_sequences

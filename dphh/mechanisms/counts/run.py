@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import GATHER, CountsLevel, Draws, FoundCounts, LevelDone, as_array
+from dphh.level import CountsLevel, FoundCounts
+from dphh.mechanisms.running import GATHER, Draws, LevelDone, as_array
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.kernel.gathering import ReadItems

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import Draws, LevelDone
 from dphh.mechanisms.counts.run import count_listed_items, counts_draws
 from dphh.mechanisms.ngrams.forecast.run import forecast_draws, words_with_prior
+from dphh.mechanisms.running import Draws, LevelDone
 from dphh.mechanisms.set_union.run import set_union_draws, set_union_levels
 from dphh.price import Price
 from dphh.udfs.kernel.gathering import ReadWords

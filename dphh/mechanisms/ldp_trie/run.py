@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from dphh.columns import LDP_TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
-from dphh.level import BEFORE_LEVELS, Draws, LevelDone, planned
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
+from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, planned
 from dphh.price import Price
 from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.subset_selection import estimated_holders

@@ -13,17 +13,6 @@ import pyarrow.compute as pc
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import (
-    BEFORE_LEVELS,
-    GATHER,
-    Draws,
-    LevelDone,
-    as_array,
-    integer_columns,
-    scored_rows,
-    scored_words,
-    steps_of,
-)
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.run import forecast_draws, forecast_levels
 from dphh.mechanisms.ngrams.ladder.rungs import (
@@ -35,6 +24,17 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     texts_of_grams,
 )
 from dphh.mechanisms.ngrams.levels import PrunedLevel
+from dphh.mechanisms.running import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+    steps_of,
+)
 from dphh.mechanisms.set_union.draws import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.price import Price

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import Draws
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union.draws import draw_together, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (

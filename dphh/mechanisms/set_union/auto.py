@@ -16,8 +16,8 @@ from math import fsum, nextafter
 
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
-from dphh.level import Draws
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive
 from dphh.mechanisms.set_union.draws import draw_separately, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import (

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import Draws, Step, as_array, integer_columns, planned, steps_of
+from dphh.mechanisms.running import Draws, Step, as_array, integer_columns, planned, steps_of
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound
 from dphh.udfs.kernel.positions import indices_by_word

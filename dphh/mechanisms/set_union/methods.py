@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import Draws
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive, auto, gaussian, sips
 from dphh.mechanisms.set_union.draws import draw_separately, separate_draws
 from dphh.mechanisms.set_union.levels import SetUnionLevel

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import (
+from dphh.mechanisms.running import (
     BEFORE_LEVELS,
     GATHER,
     Draws,

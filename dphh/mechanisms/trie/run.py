@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import BEFORE_LEVELS, Draws, LevelDone, as_array, planned, steps_of
+from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, as_array, planned, steps_of
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.price import Price
 from dphh.udfs.noise.randomness import ONE_SEQUENCE

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.level import as_array
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.two_rounds import PLAIN_WEIGHT, Drawn, TwoRoundLevel
 from dphh.mechanisms.ngrams.ladder.classes import (
@@ -20,6 +19,7 @@ from dphh.mechanisms.ngrams.ladder.classes import (
 )
 from dphh.mechanisms.ngrams.ladder.rungs import ValidGrams
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel
+from dphh.mechanisms.running import as_array
 from dphh.prior import Prior
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS

@@ -18,17 +18,6 @@ import pyarrow.compute as pc
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import (
-    BEFORE_LEVELS,
-    GATHER,
-    Draws,
-    LevelDone,
-    as_array,
-    integer_columns,
-    scored_rows,
-    scored_words,
-    steps_of,
-)
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     level_of_listed_words,
     table_of_words,
@@ -49,6 +38,17 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     texts_of_grams,
 )
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
+from dphh.mechanisms.running import (
+    BEFORE_LEVELS,
+    GATHER,
+    Draws,
+    LevelDone,
+    as_array,
+    integer_columns,
+    scored_rows,
+    scored_words,
+    steps_of,
+)
 from dphh.mechanisms.set_union.draws import draw_together, drawn_salt, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import (

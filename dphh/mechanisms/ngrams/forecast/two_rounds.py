@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
-from dphh.level import Step, integer_columns, steps_of
 from dphh.mechanisms.ngrams.forecast.masses import (
     MassDistributions,
     estimated_masses,
@@ -39,6 +38,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
 from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
+from dphh.mechanisms.running import Step, integer_columns, steps_of
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
