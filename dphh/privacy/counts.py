@@ -45,7 +45,9 @@ _QUANTILE_MARGIN = 1e-9
 
 def counts_grid_bits(sigma: float, keys: int, max_items: int) -> int:
     """b, where one user is 2^b grid units, for noise of `sigma` users on each count."""
-    if sigma > LARGEST_GRID_SIGMA:
+    # With a user of one grid unit, a bound below 4 leaves no unit for what bounding removes (S).
+    is_too_coarse = 2 * sigma > LARGEST_GRID_SIGMA and max_items < min(4, keys)
+    if sigma > LARGEST_GRID_SIGMA or is_too_coarse:
         raise UsageError(
             f"epsilon, max_items: the noise of {sigma:,.0f} users on every count would hide every "
             "count; give a larger epsilon or a smaller max_items"

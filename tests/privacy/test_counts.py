@@ -9,9 +9,11 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
+from dphh.errors import UsageError
 from dphh.privacy.counts import (
     IntervalMargins,
     count_intervals,
+    counts_grid_bits,
     interval_margins,
     most_removed_by_bounding,
     sigma_on_grid,
@@ -212,3 +214,17 @@ def test_noise_on_the_grid_is_never_less_than_was_priced():
         grid = sigma_on_grid(sigma, most, bits)
         exact = sigma * sqrt(most) * 2**bits
         assert exact * (1 - 1e-12) <= grid <= exact + 1 + exact * 1e-12
+
+
+@pytest.mark.parametrize("sigma", [2.0**15, 2.0**16, 2.0**16 + 1, 2.0**17])
+@pytest.mark.parametrize("most", [1, 3, 4, 100])
+@pytest.mark.parametrize("keys", [1, 4, 8])
+def test_a_grid_on_which_nothing_could_be_told_lost_is_refused_before_anything_is_paid(
+    sigma, most, keys
+):
+    try:
+        weighing = Weighing(keys, most, counts_grid_bits(sigma, keys, most))
+    except UsageError:
+        assert sigma > 2**16 and most < keys
+    else:
+        assert weighing.octave_weight_if_all_removed or not weighing.octave_count

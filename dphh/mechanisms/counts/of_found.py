@@ -149,6 +149,6 @@ def found_counts_of(
                 groups=options.groups,
                 min_users=options.min_users,
             )
-            counts_grid_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
+            counts_grid_bits(counting.relative_sigma * sqrt(max_items), 2 * max_items, max_items)
             return counting
     return None
