@@ -209,18 +209,16 @@ class Accounts:
     def accounts(self, account: str | None = None) -> list[Account]:
         """All accounts, or the one with this name; for an analyst's ledger, that analyst's shares
         of them."""
-
-        def is_asked_for(own: Corpus) -> bool:
-            return account in (None, own.account)
-
-        if self.analyst is not None:
-            # Neither what a share has left nor how long this takes may depend on others' runs.
-            with reading(self.path) as con:
-                wholes = accounts_in(con, is_asked_for, with_bookings=False)
-                found = shares_of(con, wholes, self.analyst)
-            return [replaced(share, whole=None) for share in found]
         with reading(self.path) as con:
-            return accounts_in(con, is_asked_for)
+            # Neither what a share has left nor how long this takes may depend on others' runs.
+            found = accounts_in(
+                con,
+                lambda own: account in (None, own.account),
+                with_bookings=self.analyst is None,
+            )
+            if self.analyst is None:
+                return found
+            return [replaced(share, whole=None) for share in shares_of(con, found, self.analyst)]
 
     def status(self, account: str) -> Account:
         with reading(self.path) as con:
