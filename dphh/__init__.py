@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dphh.reader.content import TRIEHH_WORDS as TRIEHH_WORDS
     from dphh.reader.corpus import Corpus as Corpus
     from dphh.release import Release as Release
+    from dphh.verifying import verify as verify
 
     __version__: str
 
@@ -51,6 +52,7 @@ _NAMES_OF_MODULE = {
     "plan": "Plan plan_from_json",
     "release": "Release",
     "reader.content": "TRIEHH_WORDS",
+    "verifying": "verify",
 }
 _MODULE_OF_NAME = {
     name: f"dphh.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()

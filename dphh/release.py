@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dphh.ledger import Ledger
+    from dphh.ledger.entries import StoredRelease
     from dphh.report.why import Why
 
 TABLE, MANIFEST = "release.parquet", "release.json"
@@ -50,6 +51,9 @@ class Release:
 
     table: Any
     manifest: dict[str, Any]
+    #: The table's file as the ledger stores it, if it comes from there: another version of pyarrow
+    #: would write other bytes, and `dphh.verify` compares bytes.
+    stored: bytes | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -199,47 +203,30 @@ class Release:
         out = checked_folder(folder, self.run_id, self.manifest.get(DIGEST_FIELD))
         try:
             out.mkdir(parents=True, exist_ok=True)
-            write_whole(out / TABLE, self.parquet())
-            write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
+            for name, data in self.files().items():
+                write_whole(out / name, data)
         except OSError as problem:
             raise UsageError(
                 f"out: {out} could not be written ({problem.strerror}); give another folder"
             ) from None
         return out
 
-    @checked_call
-    def verify(self, ledger: Ledger | str | Path | None = None) -> list[tuple[str, str]]:
-        """Check that the release agrees with itself and, if the ledger that paid for it is given,
-        that it is the release that the ledger stores. Returns (what was checked, what was found)
-        for each check. Refuses a release that fails one."""
-        from dphh.ledger import Ledger  # slow to import
-        from dphh.report.verified import same_as_in_ledger, verified
-
-        lines = verified(self)
-        if ledger is not None:
-            book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-            lines.append(same_as_in_ledger(self, stored_release(book, self.run_id)))
-        return lines
-
     @classmethod
     def load(cls, folder: str | Path) -> Release:
-        """The release that `save` wrote. Refuses one that contradicts itself, as an edited one does
-        (`verify`)."""
+        """The release that `save` wrote. Refuses one that contradicts itself, as an edited one
+        does. Whether it may be passed on, `dphh.verify` says."""
         out = Path(folder)
         try:
-            manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-            data = (out / TABLE).read_bytes()
+            table, manifest = ((out / name).read_bytes() for name in (TABLE, MANIFEST))
         except OSError as problem:
             raise UsageError(
                 f"release: {problem.filename} could not be read ({problem.strerror}); give the "
                 "folder that --out or Release.save wrote"
             ) from None
-        except (ValueError, RecursionError):
-            raise UsageError(
-                f"release: {out / MANIFEST} is not JSON; save the release again"
-            ) from None
-        release = cls.from_parquet(data, manifest, read=sent_table)
-        release.verify()
+        from dphh.report.verified import verified
+
+        release = release_of_files(table, manifest)
+        verified(release)
         return release
 
     @classmethod
@@ -266,8 +253,14 @@ class Release:
             )
         return cls(table, manifest)
 
+    def files(self) -> dict[str, bytes]:
+        """The files of its folder, by name."""
+        return {TABLE: self.parquet(), MANIFEST: (self.dumps() + "\n").encode()}
+
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
+        if self.stored is not None:
+            return self.stored
         # The columns' meanings are also in the file's metadata: DuckDB, for one, shows no field's.
         said = {
             f"dphh.{field.name}".encode(): field.metadata[b"description"]
@@ -295,8 +288,21 @@ class Release:
 
 def stored_release(book: Ledger, run_id: str) -> Release:
     """The release of a settled run, as a ledger has stored it."""
-    manifest, parquet = book.release(run_id)
-    return Release.from_parquet(parquet, manifest)
+    return release_as_stored(book.release(run_id))
+
+
+def release_as_stored(found: StoredRelease) -> Release:
+    made = Release.from_parquet(found.parquet, found.manifest)
+    return Release(made.table, made.manifest, found.parquet)
+
+
+def release_of_files(table: bytes, manifest: bytes) -> Release:
+    """The release whose two files somebody sent; not yet `verified`."""
+    try:
+        said = json.loads(manifest.decode())
+    except (ValueError, RecursionError):
+        raise UsageError(f"release: {MANIFEST} is not JSON; save the release again") from None
+    return Release.from_parquet(table, said, read=sent_table)
 
 
 def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:

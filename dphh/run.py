@@ -30,7 +30,7 @@ from dphh.price import Price, privacy_of_corpus
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.rows import Limits, refuse_rows_without_user
 from dphh.registry import VERBS, RunOutcome, run_levels
-from dphh.release import Release, checked_folder, stored_release
+from dphh.release import Release, checked_folder, release_as_stored, stored_release
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
 
@@ -302,4 +302,4 @@ def settle(book: Ledger, release: Release, booked: BookedRun) -> Release:
             "Save the release now; or ask again with this run id once the ledger can be written.",
         )
         return release
-    return Release.from_parquet(stored.parquet, stored.manifest)
+    return release_as_stored(stored)

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh import Corpus, Ledger, Release, items
+from dphh import Corpus, Ledger, Release, items, verify
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws, steps_of
@@ -86,8 +86,9 @@ def main(engine: str = "duckdb") -> Release:
         corpus, ledger = Corpus(notes, user="who", text="note"), Ledger(f"{folder}/ledger.sqlite")
         ledger.add("notes", corpus, 2.0, 1e-6)
         plan = items(corpus, epsilon=1.0, delta=1e-7, max_items=20, method="by list")
-        release = plan.run(engine=engine, ledger=ledger)
-        print(release.to_polars(), *ledger.runs(), *release.verify(ledger), sep="\n")
+        out = f"{folder}/found"
+        release = plan.run(engine=engine, ledger=ledger, out=out)
+        print(release.to_polars(), *ledger.runs(), *verify(out, ledger=ledger), sep="\n")
     return release
 
 

@@ -13,7 +13,7 @@ GROUPS = {
     "Verbs": ("items", "ngrams", "counts", "trie", "ldp_trie"),
     "Before you spend": ("check", "compare", "profile"),
     "Data and plans": ("Corpus", "Plan", "plan_from_json"),
-    "Releases": ("Release", "evaluate", "exact_ngrams"),
+    "Releases": ("Release", "verify", "evaluate", "exact_ngrams"),
     "The ledger": ("Ledger",),
     "SQL": ("connect",),
     "Errors": (

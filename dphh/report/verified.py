@@ -1,9 +1,9 @@
-"""Checks a saved release: that it agrees with itself, and with what the ledger has stored.
+"""Checks that a saved release agrees with itself.
 
 A release that was sent, copied or edited is compared with itself: its table with the manifest's
 hash, its promise with its events and its parameters, its rows with its levels. That finds mistakes
 and careless edits. It does not show who made a release: an edit can compute the hash anew. Only the
-ledger that paid for it shows that (docs/threats.md).
+ledger that paid for it shows that (`dphh.verify`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from dphh.report.sentences import (
     counting_of,
     groups_of,
     number_of_items,
+    promise_with_unit,
 )
 from dphh.report.shape import COUNTING, MANIFEST, is_plain_json, misfit
 from dphh.report.why import needed_slices
@@ -35,13 +36,6 @@ from dphh.udfs.rules.counts import Weighing
 def verified(release: Released) -> list[tuple[str, str]]:
     """For each check, what was checked and found. Refuses a release that contradicts itself."""
     return [*_checks(release)]
-
-
-def same_as_in_ledger(release: Released, stored: Released) -> tuple[str, str]:
-    """Refuse a release that differs from what the ledger that paid for it has stored."""
-    if not release.table.equals(stored.table) or release.manifest != stored.manifest:
-        raise _refusal("it is not what the ledger has stored for this run")
-    return "ledger", "it paid for this run, and has the same rows and the same manifest"
 
 
 def _refusal(why: str) -> UsageError:
@@ -58,18 +52,19 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         raise _refusal(problem)
     if manifest.get(DIGEST_FIELD) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
-    yield "table", "the rows are those whose hash the manifest has"
+    yield "table", "the rows match the hash that release.json has of them"
     privacy, events = release.privacy, events_from_json(manifest["events"])
     try:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
-    yield "price", f"({privacy.booked_epsilon:.4g}, {privacy.delta:g}) covers what its events cost"
+    cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
+    yield "price", f"{cost} covers the cost of its steps, added up anew"
     asked, promised = manifest["parameters"], manifest["privacy"]
     epsilon = asked.get("local_epsilon", asked.get("epsilon", "missing"))
     if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:
         raise _refusal("its promise is not the epsilon and delta that its parameters ask for")
-    yield "promise", "the epsilon and delta that its parameters ask for"
+    yield "promise", f"{promise_with_unit(privacy)}, as was asked for"
     # `top` and `min_users` leave items out, perhaps parts of items that are in the release.
     is_cut = "top" in manifest or asked.get("min_users") is not None
     is_given = "of" in asked or "domain" in asked

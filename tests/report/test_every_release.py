@@ -8,6 +8,7 @@ import pytest
 
 from dphh import Release, UsageError, counts, items, ngrams
 from dphh.report.terminal import release_text
+from dphh.report.verified import verified
 from dphh.wording.lines import terminal_columns
 from tests.report.every import BUDGET, EVERY, NAMES, corpus_of, release_of
 from tests.report.made import Seen
@@ -19,7 +20,7 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
     release = Release.load(made.save(tmp_path / "out"))
     assert release.table.equals(made.table, check_metadata=True)
     assert release.manifest == made.manifest
-    assert {"table", "price", "promise", "rows"} <= dict(release.verify()).keys()
+    assert {"table", "price", "promise", "rows"} <= dict(verified(release)).keys()
 
     assert all(len(line) <= terminal_columns() for line in release_text(release).split("\n"))
     Seen(release._repr_html_())
@@ -32,7 +33,7 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
         release.plot().to_dict()
         few = release.top(2)
         assert len(few.to_polars().select("level", "tokens").unique()) <= 2
-        few.verify()
+        verified(few)
         assert repr(few)
         if len(few) < len(release):
             with pytest.raises(UsageError, match="already contains another release"):

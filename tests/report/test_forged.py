@@ -16,6 +16,7 @@ from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROL_CHARACTERS, DphhError
 from dphh.release import MANIFEST, TABLE
 from dphh.report.page import page_of
+from dphh.report.verified import verified
 from tests.report.every import release_of
 
 FORGED = [
@@ -55,7 +56,7 @@ def edited(manifest: dict[str, Any], way: tuple[Any, ...], value: Any) -> Any:
 
 def is_refused_or_shown(release: Release) -> None:
     try:
-        release.verify()
+        verified(release)
     except DphhError as problem:
         assert str(problem)
         return
@@ -140,7 +141,7 @@ def test_what_no_release_has_is_refused_and_named(why):
     release = release_of(900, "counted ngrams")
     forged = Release(release.table, edited(release.manifest, *NO_RELEASE_HAS[why]))
     with pytest.raises(UsageError, match=why):
-        forged.verify()
+        verified(forged)
 
 
 def test_a_forged_manifest_does_not_steer_a_terminal():
@@ -149,7 +150,7 @@ def test_a_forged_manifest_does_not_steer_a_terminal():
     manifest["run_id"] = manifest["randomness"] = "\x1b]0;owned\x07"
     manifest["privacy"]["unit"] = "\x1b[2Jnobody"
     forged = Release(release.table, manifest)
-    forged.verify()
+    verified(forged)
     assert not CONTROL_CHARACTERS.search(repr(forged)) and "\\x1b[2Jnobody" in repr(forged)
 
 

@@ -1,0 +1,269 @@
+"""The gate: a folder passes if it is what a ledger has stored of a paid run, and nothing else."""
+
+import json
+import os
+
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Ledger, Release, UsageError, items, ngrams, verify
+from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.errors import DphhError
+from dphh.reader.corpus import replace_corpus
+from dphh.release import MANIFEST, TABLE
+from dphh.testing import SeededRandomness
+from tests.unit.test_verified import TEXTS, each_verb, with_row
+
+COST = {"epsilon": 0.5, "delta": 1e-7}
+
+
+@pytest.fixture
+def corpus(written):
+    return written(TEXTS)
+
+
+@pytest.fixture
+def book(ledger, corpus):
+    book = Ledger(ledger) if not isinstance(ledger, Ledger) else ledger
+    book.add("notes", corpus, 1.0, 1e-6)
+    return book
+
+
+@pytest.fixture
+def out(book, corpus, tmp_path):
+    """A folder that passes, of a run that `notes` paid for."""
+    out = tmp_path / "out"
+    ngrams(corpus, max_n=2, **COST).run(ledger=book, engine="polars", out=out)
+    assert dict(verify(out, ledger=book))["account"].startswith("'notes' paid for this run, within")
+    return out
+
+
+def with_metadata(out):
+    table = pq.read_table(out / TABLE)
+    said = {**table.schema.metadata, b"phone": b"0151 2345678"}
+    pq.write_table(table.replace_schema_metadata(said), out / TABLE, compression="zstd")
+
+
+def with_bytes_before_the_footer(out):
+    """No offset in the file changes: a reader does not see them."""
+    data = (out / TABLE).read_bytes()
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    (out / TABLE).write_bytes(data[:-footer] + b"0151 2345678" + data[-footer:])
+
+
+def edit_text(out, old, new):
+    text = (out / MANIFEST).read_text()
+    assert old in text
+    (out / MANIFEST).write_text(text.replace(old, new, 1))
+
+
+def linked(path, out):
+    path.symlink_to(path.rename(out.parent / "real"))
+
+
+def fifo(out):
+    (out / MANIFEST).unlink()
+    os.mkfifo(out / MANIFEST)
+
+
+#: What a folder may carry besides its release, whoever made it, and the words that refuse it.
+PASSENGERS = {
+    "a table beside it": (lambda out: (out / "rows.csv").write_text("a,b"), "'rows.csv'"),
+    "two": (lambda out: [(out / name).touch() for name in "ab"], "has 'a' and 1 other"),
+    "a hidden folder": (lambda out: (out / ".hidden").mkdir(), "'.hidden'"),
+    "metadata": (with_metadata, "carries something besides"),
+    "bytes that no reader sees": (with_bytes_before_the_footer, "carries something besides"),
+    "a key twice": (
+        lambda out: edit_text(out, '"verb":', '"verb": "0151 2345678", "verb":'),
+        "carries something besides",
+    ),
+    "a line at the end": (lambda out: edit_text(out, "\n}\n", "\n}\n\n"), "carries something"),
+    "escapes": (lambda out: edit_text(out, '"verb"', '"\\u0076erb"'), "carries something"),
+    "a mark before the text": (lambda out: edit_text(out, "{", "\ufeff{"), "is not JSON"),
+    "a linked manifest": (lambda out: linked(out / MANIFEST, out), "release.json is a link"),
+    "a linked table": (lambda out: linked(out / TABLE, out), "release.parquet is a link"),
+    "a linked folder": (lambda out: linked(out, out), "is a link or a file"),
+    "no file": (fifo, "is a link, or no file"),
+    "nothing": (lambda out: (out / TABLE).unlink(), "could not be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("without_ledger", [False, True])
+@pytest.mark.parametrize("what", PASSENGERS)
+def test_nothing_leaves_with_a_release(out, book, what, without_ledger):
+    make, why = PASSENGERS[what]
+    make(out)
+    asked = {"without_ledger": True} if without_ledger else {"ledger": book}
+    with pytest.raises(UsageError, match=why):
+        verify(f"{out}/", **asked)
+
+
+@pytest.mark.parametrize("name", ["", TABLE, MANIFEST])
+def test_no_attribute_of_a_file_leaves(out, book, monkeypatch, name):
+    """Copies such as `tar --xattrs` carry them. Not every file system has them."""
+    named = {str(out / name): ["user.phone"]}
+    monkeypatch.setattr(
+        os, "listxattr", lambda path, **_: ["security.selinux", *named.get(str(path), [])],
+        raising=False,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="has extended attributes"):
+        verify(out, ledger=book)
+
+
+def more_rows(release):
+    added = with_row(release, ["see", "my"])
+    for level in added.manifest["levels"]:
+        level["released"] += level["level"] == 2
+    return added
+
+
+def test_a_forgery_that_agrees_with_itself_needs_the_ledger(out, book, tmp_path):
+    forged = more_rows(Release.load(out)).save(tmp_path / "forged")
+    assert "none was asked" in dict(verify(forged, without_ledger=True))["ledger"]
+    with pytest.raises(UsageError, match="is not what dphh wrote for this run"):
+        verify(forged, ledger=book)
+
+
+def test_the_first_items_alone_are_no_release_of_the_ledgers(out, book, tmp_path):
+    few = Release.load(out).top(1).save(tmp_path / "few")
+    with pytest.raises(UsageError, match="another content"):
+        verify(few, ledger=book)
+
+
+def test_a_run_of_another_ledger_is_unknown(out, book, corpus, tmp_path):
+    """The forger has paid, from an account of that name, in a ledger of their own."""
+    other = Ledger(tmp_path / "other.sqlite", create=True)
+    other.add("notes", corpus, 1.0, 1e-6)
+    with pytest.raises(DphhError, match="has no run"):
+        verify(out, ledger=other)
+    assert str(book.path) in dict(verify(out, ledger=book))["ledger"]
+
+
+def test_without_a_ledger_nothing_passes_unless_that_is_enough(out, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "none.sqlite"))
+    with pytest.raises(UsageError, match="does not show who made it, nor that anybody paid"):
+        verify(out)
+    assert not (tmp_path / "none.sqlite").exists()
+    assert "account" not in dict(verify(out, without_ledger=True))
+    with pytest.raises(UsageError, match="a ledger is given too"):
+        verify(out, without_ledger=True, ledger=tmp_path / "none.sqlite")
+
+
+def test_a_run_that_no_account_paid_for_is_refused(ledger, corpus, tmp_path):
+    ngrams(corpus, max_n=2, **COST).run(ledger=ledger, engine="polars", out=tmp_path / "out")
+    with pytest.raises(UsageError, match="no account paid for its run, so no cap holds"):
+        verify(tmp_path / "out", ledger=ledger)
+
+
+def test_an_account_beyond_its_cap_promises_nothing(out, book):
+    book.set_cap("notes", 0.1, 1e-6)
+    with pytest.raises(UsageError, match=r"'notes': the cap of \(0.1, 1e-06\) does not hold"):
+        verify(out, ledger=book)
+
+
+def test_an_account_of_other_users_promises_nothing_to_these(ledger, corpus, tmp_path):
+    """The run came before the account, and counts as spent for it."""
+    by_text = replace_corpus(corpus, user=("what",), content=corpus.content)
+    items(corpus, **COST).run(ledger=ledger, engine="polars", out=tmp_path / "out")
+    Ledger(ledger.path).add("notes", by_text, 1.0, 1e-6)
+    with pytest.raises(UsageError, match="protects users by the column 'what', and this run"):
+        verify(tmp_path / "out", ledger=ledger)
+
+
+def test_a_tests_release_is_refused_although_an_account_paid(book, corpus, tmp_path):
+    plan = items(corpus, **COST)
+    plan.run(
+        ledger=book, engine="polars", run_id="t", randomness=SeededRandomness(1), out=tmp_path / "t"
+    )
+    for asked in ({"ledger": book}, {"without_ledger": True}):
+        with pytest.raises(UsageError, match="NOT private"):
+            verify(tmp_path / "t", **asked)
+
+
+def test_what_a_ledger_was_made_to_store_must_promise_what_it_booked(book, corpus, monkeypatch):
+    """Somebody settles a run with a manifest of a smaller price."""
+    made = items(corpus, epsilon=0.2, delta=1e-8).run(ledger=book, engine="polars")
+    settle = Ledger.settle
+
+    def settle_less(self, run, manifest, parquet):
+        said = {**made.manifest, "run_id": run.run_id}
+        return settle(self, run, said, Release(made.table, said).parquet())
+
+    monkeypatch.setattr(Ledger, "settle", settle_less)
+    forged = items(corpus, **COST).run(ledger=book, engine="polars")
+    out = forged.save(book.path.parent / "less")
+    with pytest.raises(UsageError, match="not the one that the ledger has booked"):
+        verify(out, ledger=book)
+
+
+def test_every_verbs_release_passes_and_comes_back_from_the_ledger(written, ledger, tmp_path):
+    corpus = written(TEXTS)
+    ledger.add("notes", corpus, 100.0, 1e-4, "sums")
+    for number, plan in enumerate(each_verb(corpus)):
+        release = plan.run(ledger=ledger, engine="polars", out=tmp_path / str(number))
+        verify(tmp_path / str(number), ledger=ledger)
+        verify(tmp_path / str(number), without_ledger=True)
+        Release.load(tmp_path / str(number)).save(tmp_path / f"again-{number}")
+        verify(tmp_path / f"again-{number}", ledger=ledger)
+        assert release.stored is not None
+
+
+def test_what_another_pyarrow_wrote_is_compared_with_what_the_ledger_stored(
+    out, book, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("dphh.release.as_parquet", lambda table: b"by another version")
+    monkeypatch.setattr("dphh.verifying.pa.__version__", "99.0")
+    verify(out, ledger=book)
+    with pytest.raises(UsageError, match=r"written by pyarrow .* could not be checked"):
+        verify(out, without_ledger=True)
+
+
+def test_a_page_is_what_would_be_written_now(out, book, tmp_path):
+    release = Release.load(out)
+    page = release.report(tmp_path / "page.html", title="Notes", top=1, ledger=book)
+    how = {"ledger": book, "page": page, "title": "Notes", "top": 1}
+    assert "page" in dict(verify(out, **how))
+    release.report(page, title="Notes", top=1)
+    verify(out, **how)
+    verify(out, **{**how, "ledger": None}, without_ledger=True)
+    for other in ({"title": None}, {"top": 2}, {"page": tmp_path / "none.html"}):
+        with pytest.raises(UsageError, match="page: "):
+            verify(out, **how | other)
+    shown = page.read_text()
+    page.write_text(shown + "<!-- 0151 2345678 -->")
+    with pytest.raises(UsageError, match="is not what this dphh writes of this release"):
+        verify(out, **how)
+    page.write_text(shown)
+    page.rename(tmp_path / "real.html")
+    page.symlink_to(tmp_path / "real.html")
+    with pytest.raises(UsageError, match="is a link"):
+        verify(out, **how)
+
+
+def test_the_command_names_account_and_cap_and_has_exit_codes(dphh, out, book, tmp_path):
+    asked = ("verify", out, "--ledger", book.path)
+    code, said, _ = dphh(*asked)
+    assert (code, said.endswith("\npassed\n")) == (0, True)
+    joined = " ".join(said.split())
+    assert "+ account 'notes' paid for this run, within its cap of epsilon 1, delta 1e-06" in joined
+    (out / "rows.csv").touch()
+    code, said, err = dphh(*asked)
+    assert (code, said) == (2, "") and "'rows.csv'" in err
+    (out / "rows.csv").unlink()
+    code, said, _ = dphh("verify", out, "--without-ledger")
+    assert code == 0 and "? ledger" in said and "passed" not in said
+    assert dphh("verify", out, "--ledger", tmp_path / "none.sqlite")[0] == 2
+    assert dphh(*asked, "--page", tmp_path / "none.html")[0] == 2
+    (tmp_path / "broken.sqlite").write_text("no ledger")
+    assert dphh("verify", out, "--ledger", tmp_path / "broken.sqlite")[0] == 1
+
+
+def test_a_digest_alone_is_no_seal(out, book):
+    """The row is gone, hash and levels are computed anew."""
+    release = Release.load(out)
+    fewer = release.table.slice(1)
+    said = {**release.manifest, DIGEST_FIELD: digest_of(fewer)}
+    (out / TABLE).write_bytes(Release(fewer, said).parquet())
+    (out / MANIFEST).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n")
+    with pytest.raises(UsageError):
+        verify(out, ledger=book)
