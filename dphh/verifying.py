@@ -140,7 +140,7 @@ def _lines_on_payers(book: Ledger, stored: Release) -> Iterator[Line]:
     """What the accounts that paid for this run promise; refuses if there is none, or one does not
     keep its promise."""
     (entry,) = (run for run in book.runs() if run.run_id == stored.run_id)
-    if _booking_of(stored) != Booking(entry.events, entry.epsilon, entry.delta):
+    if _booking_of(stored) != entry.booking:
         raise _refusal("its promise is not the one that the ledger has booked for this run")
     if not entry.accounts:
         raise _refusal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from importlib.metadata import version
 from math import fsum
@@ -23,8 +24,9 @@ from dphh.cli.options import (
 from dphh.cli.signatures import as_flag
 from dphh.engines import open_host
 from dphh.errors import DphhError, UsageError
-from dphh.ledger import Entry, Ledger
-from dphh.ledger.budget import RULES, Rule
+from dphh.ledger import Account, Entry, Ledger
+from dphh.ledger.asked import asked_in_words
+from dphh.ledger.budget import RULES, Rule, percent, share_used
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines, accounts_text
 from dphh.privacy.events import costs_of
@@ -32,6 +34,7 @@ from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus, unit_and_colum
 from dphh.reader.paths import files_named, is_remote
 from dphh.reader.rows import Limits
 from dphh.release import stored_release
+from dphh.report.sentences import odds_in_words
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.options import respell_options
@@ -204,6 +207,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
     """
     book = existing_ledger(ledger_file)
     found = book.accounts() if account is None else [book.status(account)]
+    payer = None if account is None else found[0]
     runs = [run for run in book.runs(account) if account is not None or not run.accounts]
     changes = [] if account is None else book.history(account)
     if as_json:
@@ -211,7 +215,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
             {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
              "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
              "since": run.changed.isoformat(), "alive": run.is_alive,
-             "local_epsilon": local_epsilon(run)}
+             "local_epsilon": local_epsilon(run), "asked": asked_in_words(run),
+             "used": payer and share_used([run.booking], payer.cap)}
             for run in runs
         ]  # fmt: skip
         accounts = [each.to_json() for each in found]
@@ -230,8 +235,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
             f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<7} {cost:<14} {run.run_id} "
             f"{visible_text(run.analyst or run.who)}"
         )
-        if not run.accounts:
-            click.echo(f"{'':<14}{visible_text(label_of(run.corpus), 10_000)}")
+        for line in wrapped(visible_text(_asked_and_share(run, payer), 10_000), " " * 14, " " * 14):
+            click.echo(line)
         if run.process is not None:
             click.echo(f"{'':<14}{_said_of_process(run, run.process)}")
         if (told := local_epsilon(run)) is not None:
@@ -287,8 +292,9 @@ def statement_of(book: Ledger, account: str) -> str:
         f"Data: {label_of(found.corpus)}; "
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
+        *([] if found.used > 1 else [f"In words: {_odds_of(found)} (docs/officers.md)"]),
         "\n## Runs",
-        *(_statement_line_on_run(run) for run in runs),
+        *(_statement_on_run(run, found) for run in runs),
         "\n## Totals",
         *(
             f"- {verb} by {who}: {with_noun(times, 'run')}"
@@ -296,8 +302,9 @@ def statement_of(book: Ledger, account: str) -> str:
                 Counter((run.verb, run.analyst or run.who) for run in runs).items()
             )
         ),
-        f"Sums over all runs: epsilon {fsum(run.epsilon for run in runs):.4g}, delta "
-        f"{fsum(run.delta for run in runs):.4g}. A run that was not settled is spent all the same.",
+        _sums_in_words(found, runs),
+        "A run that did not finish is spent all the same. Names are those of analysts or of logins "
+        "on the machine: notes, not proofs.",
         "\n## Changes",
         *(f"- {change}" for change in book.history(account)),
     ]
@@ -306,13 +313,40 @@ def statement_of(book: Ledger, account: str) -> str:
     )
 
 
-def _statement_line_on_run(run: Entry) -> str:
-    """The statement's line on a run. Of a settled run also the version of dphh and the engine."""
+def _odds_of(account: Account) -> str:
+    what = "one person's rows" if len(account.corpus.user) == 1 else "one combination's rows"
+    said = odds_in_words(account.cap.epsilon, account.cap.delta, what)
+    return f"{said[0].lower()}{said[1:]}"
+
+
+def _sums_in_words(account: Account, runs: Sequence[Entry]) -> str:
+    """What the runs' own epsilons and deltas add up to, and what that has to do with the cap."""
+    sums = [fsum(each) for each in ([run.epsilon for run in runs], [run.delta for run in runs])]
+    said = f"The runs' own epsilons add up to {sums[0]:.4g}, their deltas to {sums[1]:.4g}"
+    if account.cap.rule == "sums":
+        return f"{said}. By this account's rule these sums are what counts."
+    return (
+        f"{said}. That is no measure of what the runs show together, and may be more than was "
+        "promised: each number is of its run alone, and several draws of noise hide more than the "
+        f"sum says. What counts is the share of the promise that is used, {percent(account.used)}."
+    )
+
+
+def _statement_on_run(run: Entry, payer: Account) -> str:
+    """The statement on a run. Of a settled run also the version of dphh and the engine."""
     line = f"- {run.when:%Y-%m-%d} {run.verb} ({run.epsilon:g}, {run.delta:g}) {run.state}, by "
     line += run.analyst or run.who
     if run.made_with:
         line += f", made with {run.made_with}"
-    return f"{line}, run {run.run_id}"
+    return f"{line}, run {run.run_id}\n  {_asked_and_share(run, payer)}"
+
+
+def _asked_and_share(run: Entry, payer: Account | None) -> str:
+    """What a run was asked for, and which share of the payer's cap it took."""
+    if payer is None:
+        return f"asked for: {asked_in_words(run)}"
+    took = percent(share_used([run.booking], payer.cap))
+    return f"asked for: {asked_in_words(run, payer.corpus)}; took {took} of the cap"
 
 
 def _said_of_process(run: Entry, process: dict[str, Any]) -> str:

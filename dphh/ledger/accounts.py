@@ -19,6 +19,7 @@ from pathlib import Path
 
 from dphh.columns import checked_groups
 from dphh.errors import LedgerError, UsageError
+from dphh.ledger.asked import corpus_change
 from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
@@ -112,11 +113,8 @@ class Accounts:
                 record_change(con, "cap", account, None, _cap_in_words(cap))
             else:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-                was, now = (
-                    f"{label_of(each)}, {unit_and_columns(each.user)}"
-                    for each in (there.corpus, corpus)
-                )
-                record_change(con, "corpus", account, was, now)
+                if (changed := corpus_change(there.corpus, corpus)) is not None:
+                    record_change(con, "corpus", account, *changed)
             # A new account, or one whose corpus is replaced, pays for earlier runs on its files.
             for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
                 if holds(corpus, places_of(corpus_from_json(json.loads(source)))):

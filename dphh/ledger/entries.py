@@ -103,6 +103,10 @@ class Entry:
     process: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
+    def booking(self) -> Booking:
+        return Booking(self.events, self.epsilon, self.delta)
+
+    @property
     def is_alive(self) -> bool | None:
         """Of a running run, whether its process is still there; None if that is not seen here."""
         return None if self.process is None else is_alive(self.process)
@@ -136,9 +140,9 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         whose = "" if self.analyst is None else f" of {self.analyst}"
-        before = "" if self.was is None else f", before {self.was}"
+        before = "" if self.was is None else f"; before: {self.was}"
         return (
-            f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}, by {self.who}"
+            f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}; by {self.who}"
         )
 
 

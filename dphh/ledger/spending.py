@@ -104,9 +104,13 @@ def accounts_text(accounts: Sequence[Account]) -> str:
 
 
 def account_lines(account: Account) -> list[str]:
-    rule = "epsilons add up, and deltas do"
+    rule = "sums. The runs' epsilons are added up, and so are their deltas"
     if account.cap.rule == "divergence":
-        rule = "noise and thresholds have a part each, the fuller one is shown"
+        rule = (
+            "divergence. The promise has two parts: what noise must hide, and how rarely an item "
+            "that few people hold may appear. Each run uses some of both; the percentage is of the "
+            "part that is used more"
+        )
     weak = warnings_of(account.cap.epsilon, account.cap.delta)
     return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in weak)]
 

@@ -225,6 +225,23 @@ def joined_by_and(*conditions: str | None) -> str | None:
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
 
+#: Matches what `since` or `until` became, joined to others.
+_SINCE_OR_UNTIL = re.compile(r"""\("((?:[^"\n]|"")+)" (>=|<) '((?:[^'\n]|'')*)'(?:\n\)|$)""")
+
+
+def rows_in_words(where: str) -> str:
+    """The condition on one line, with `since` and `until` in words: (day from 2026-11-01)."""
+
+    def bound_in_words(found: re.Match[str]) -> str:
+        compares = "from" if found[2] == ">=" else "before"
+        column, bound = found[1].replace('""', '"'), found[3].replace("''", "'")
+        return f"({column} {compares} {bound})"
+
+    alone = _SINCE_OR_UNTIL.fullmatch(f"({where}")
+    said = bound_in_words(alone) if alone else _SINCE_OR_UNTIL.sub(bound_in_words, where)
+    return " ".join(said.split()).replace(" )", ")")
+
+
 @lru_cache(maxsize=256)
 def checked_condition(where: str) -> Condition:
     """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""

@@ -41,22 +41,27 @@ def promise_with_unit(privacy: Privacy) -> str:
 
 def promise_in_words(privacy: Privacy) -> str:
     """What epsilon and delta mean, for those who read no theorem."""
-    epsilon = privacy.published_epsilon
+    what = {"user": "one person's rows", "contribution": "one contribution"}.get(
+        privacy.protects, "one of what is protected"
+    )
+    return odds_in_words(privacy.published_epsilon, privacy.delta, what)
+
+
+def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     factor = f"e^{epsilon:.4g}"
     if epsilon <= 20:
         digits = max(0, 3 - int(epsilon / log(10)))
         factor = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
-    what = {"user": "one person's rows", "contribution": "one contribution"}.get(
-        privacy.protects, "one of what is protected"
-    )
     said = (
         f"Whatever came out, it was at most {factor} times as likely with {what} in the data as "
-        "without"
+        "without, and the other way round."
     )
-    one_in = float(f"{1 / privacy.delta:.2g}")
+    if delta == 0:
+        return said
+    one_in = float(f"{1 / delta:.2g}")
     return (
-        f"{said}, and the other way round. Beyond that factor, the probability of any outcome may "
-        f"differ by {privacy.delta:g} at most, about 1 in {one_in:,.0f}."
+        f"{said} Beyond that factor, the probability of any outcome may differ by {delta:g} at "
+        f"most, about 1 in {one_in:,.0f}."
     )
 
 

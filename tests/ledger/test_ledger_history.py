@@ -10,8 +10,11 @@ import pytest
 from dphh import Corpus
 from dphh.cli.ledger import statement_of
 from dphh.errors import BudgetRefused, UsageError
+from dphh.ledger import Request
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import tables as ledger_tables
+from dphh.ledger.asked import asked_in_words
+from dphh.ledger.budget import Booking
 from dphh.reader.corpus import as_recorded, replace_corpus
 from tests.ledger.asked import ask
 
@@ -49,7 +52,74 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
         (ME, 0)
     }
     assert len(book.history("reviews")) == 7
-    assert str(book.history()[3]).endswith(f"share of alice: {other}, before {one}, by {ME}")
+    assert str(book.history()[3]).endswith(f"share of alice: {other}; before: {one}; by {ME}")
+
+
+def test_what_differs_between_two_corpora_of_an_account_is_noted_and_nothing_else(book, reviews):
+    book.add("reviews", reviews, 1.0, 1e-6)
+    where = reviews.where[0]
+    few = Corpus(where, user="author", text="body", where="stars < 3", since="day=2026-11-01")
+    kept = Corpus(where, user="author", text="body", null_users="drop", lower=False)
+    for corpus in (reviews, few, few, kept):
+        book.add("reviews", corpus, 1.0, 1e-6, replace=True)
+    rows = "rows where (stars < 3) AND (day from 2026-11-01)"
+    assert [(each.was, each.now) for each in book.history("reviews")[1:]] == [
+        ("all rows", rows),
+        (
+            f"lower True, null_users 'refuse', {rows}",
+            "lower False, null_users 'drop', all rows",
+        ),
+    ]
+
+
+TOKENS = [["see"], ["see", "you"], ["a"], ["b"]]
+#: What a run is asked for: its verb, its parameters, how its corpus is read, and that in words.
+ASKED = [
+    ("items", {}, {"text": "body"}, "words of the column 'body' that people share; all rows"),
+    (
+        "ngrams",
+        {"max_n": 3, "counts": 0.3, "min_users": 50, "prior": "0123456789abcdef"},
+        {"text": "body", "where": "stars = 1 OR stars = 2"},
+        "runs of up to 3 words of the column 'body' that people share; 30% of the price counts the "
+        "people who hold each; only what 50 people or more hold, as far as intervals show; with a "
+        "public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
+    ),
+    (
+        "counts",
+        {"of": TOKENS, "by": "country", "groups": ["DE", "FR"]},
+        {"text": "body", "since": "day=2026-11-01", "until": "day=2026-12-01"},
+        "how many people hold each of 4 given items ('see', 'see you', 'a', ...) in the column "
+        "'body'; people are counted by country: DE, FR, and all others; rows where (day from "
+        "2026-11-01) AND (day before 2026-12-01)",
+    ),
+    (
+        "items",
+        {"domain": TOKENS[:1], "by": None},
+        {"item": "body", "until": "o'clock=it''s"},
+        "which people share of 1 given item ('see') in the column 'body'; rows where (o'clock "
+        "before it''s)",
+    ),
+    (
+        "ldp_trie",
+        {"max_length": 5},
+        {"text": "body", "as_": "characters"},
+        "sequences of up to 5 characters of the column 'body', from randomised reports; all rows",
+    ),
+]
+
+
+@pytest.mark.parametrize("verb, asked, how, words", ASKED)
+def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words):
+    corpus = Corpus(reviews.where[0], user="author", **how)
+    request = Request(corpus, verb, asked, Booking((), 0.25, 0.0))
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.book(request, {})
+    (run,) = book.runs()
+    assert asked_in_words(run, reviews) == words
+    assert asked_in_words(run).endswith(f"; of {reviews.where[0]}; of users by the column 'author'")
+    assert f"{words}; took 25% of the cap" in statement_of(book, "reviews")
+    elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
+    assert asked_in_words(run, elsewhere) == asked_in_words(run)
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):

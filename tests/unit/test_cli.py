@@ -129,7 +129,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     code, _, error = dphh(*raised)
     assert (code, "--yes confirms it" in error) == (2, True)
     assert "(9, 1e-06)" in dphh(*raised, "--yes")[1]
-    assert "cap: epsilon 9, delta 1e-06, before epsilon 3" in dphh("ledger", "show", "notes")[1]
+    assert "cap: epsilon 9, delta 1e-06; before: epsilon 3" in dphh("ledger", "show", "notes")[1]
     code, _, error = dphh(*add, "--if-missing")
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
@@ -152,11 +152,22 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     assert code == 0
     promise, runs, totals, changes = page.split("\n\n## ")
     assert "Promised to each user: (4, 1e-06)" in promise and path in promise
-    (run,) = [line for line in runs.splitlines() if line.startswith("- ")]
+    assert "at most 54.60 times as likely with one person's rows" in promise
+    run, asked = runs.splitlines()[1:3]
     assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
     assert f"dphh {__version__}" in run
-    assert "Sums over all runs: epsilon 1, delta 1e-07" in totals
+    share = dphh("ledger", "show", "notes", "--json")[1]
+    took = f"{json.loads(share)['runs'][0]['used']:.0%}"
+    assert asked == (
+        f"  asked for: words of the column 'what' that people share; all rows; took {took} of the "
+        "cap"
+    )
+    assert "epsilons add up to 1, their deltas to 1e-07. That is no measure" in totals
+    assert f"the share of the promise that is used, {took}." in totals
     assert "cap: epsilon 4" in changes
+    dphh("ledger", "cap", "notes", "--epsilon", "0.1", "--delta", "1e-6")
+    broken = dphh("ledger", "statement", "notes")[1]
+    assert "The cap of (0.1, 1e-06) does not hold" in broken and "times as likely" not in broken
 
 
 def commands(group=cli, names=()):

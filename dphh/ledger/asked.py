@@ -1,0 +1,81 @@
+"""What a run was asked for, and what a corpus was changed to, in words that an auditor reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dphh.ledger.entries import Entry
+from dphh.ledger.places import label_of
+from dphh.reader.content import Content, rows_in_words
+from dphh.reader.corpus import Corpus, unit_and_columns
+from dphh.wording.lines import one_line, with_noun
+
+#: A list of given items is shown up to so many; `dphh ledger export` has all.
+MOST_ITEMS_SHOWN = 3
+_TOKENS = {"words": "words", "characters": "characters", "whole": "values", "list": "elements"}
+
+
+def asked_in_words(run: Entry, of_account: Corpus | None = None) -> str:
+    """What a run was asked for: which items, of which rows, in which groups; of which data and
+    users, if these are not those of the account whose runs are listed."""
+    return "; ".join(_parts(run.verb, run.parameters, run.corpus, of_account))
+
+
+def _parts(
+    verb: str, asked: dict[str, Any], corpus: Corpus, of_account: Corpus | None
+) -> Iterator[str]:
+    content = corpus.content
+    yield _items_in_words(verb, asked, content)
+    if asked.get("counts"):
+        yield f"{asked['counts']:.0%} of the price counts the people who hold each"
+    if (least := asked.get("min_users")) is not None:
+        yield f"only what {least:,} people or more hold, as far as intervals show"
+    if asked.get("by"):
+        yield f"people are counted by {asked['by']}: {', '.join(asked['groups'])}, and all others"
+    if asked.get("prior"):
+        yield f"with a public prior, hash {asked['prior'][:12]}"
+    yield _rows_in_words(content.where)
+    for say in (label_of, lambda each: unit_and_columns(each.user)):
+        if of_account is None or say(corpus) != say(of_account):
+            yield f"of {say(corpus)}"
+
+
+def _items_in_words(verb: str, asked: dict[str, Any], content: Content) -> str:
+    tokens, column = _TOKENS[content.reading], f"the column {content.column!r}"
+    if (given := asked.get("of", asked.get("domain"))) is not None:
+        named = ", ".join(repr(one_line(" ".join(each))) for each in given[:MOST_ITEMS_SHOWN])
+        more = ", ..." if len(given) > MOST_ITEMS_SHOWN else ""
+        what = "how many people hold each" if verb == "counts" else "which people share"
+        return f"{what} of {with_noun(len(given), 'given item')} ({named}{more}) in {column}"
+    if verb == "items":
+        return f"{tokens} of {column} that people share"
+    if verb == "ngrams":
+        return f"runs of up to {asked['max_n']} {tokens} of {column} that people share"
+    pieces = tokens
+    if content.unit is not None:
+        pieces = "characters" if content.unit == 1 else f"pieces of {content.unit} characters"
+    how = "randomised reports" if verb == "ldp_trie" else "sampled votes"
+    return f"sequences of up to {asked['max_length']} {pieces} of {column}, from {how}"
+
+
+def _rows_in_words(where: str | None) -> str:
+    return "all rows" if where is None else f"rows where {rows_in_words(where)}"
+
+
+def corpus_change(was: Corpus, now: Corpus) -> tuple[str, str] | None:
+    """What differs between two corpora of one account, before and after; None if nothing does."""
+    both = [_described(each) for each in (was, now)]
+    changed = [name for name in both[0] if both[0][name] != both[1][name]]
+    before, after = (", ".join(each[name] for name in changed) for each in both)
+    return (before, after) if changed else None
+
+
+def _described(corpus: Corpus) -> dict[str, str]:
+    """Each part of what a ledger records of a corpus, in words."""
+    return {
+        "data": label_of(corpus),
+        "user": unit_and_columns(corpus.user),
+        **{name: f"{name} {value!r}" for name, value in corpus.content.to_json().items()},
+        "where": _rows_in_words(corpus.content.where),
+    }
