@@ -4,6 +4,7 @@ counting users, of given public keys or of what all other levels found."""
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -54,12 +55,36 @@ class LevelOnGrid(Level):
         return grid / 2.0**self.grid_bits
 
 
+def meaning_of_intervals(confidence: float, simultaneous: bool, min_users: int) -> str:
+    """What a confidence means: of each interval, of all at once, or of those that were chosen."""
+    if min_users:
+        return (
+            "of the intervals shown, also of those of each length and group alone, at most "
+            f"{100 * (1 - confidence):.3g}% are expected to miss the true number"
+        )
+    if simultaneous:
+        return f"all intervals hold the true numbers at once with probability {confidence:g}"
+    return f"each interval holds the true number with probability {confidence:g}"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Counts of which `kept` were shown of `counted`: of items of a length, of a group, of all."""
+
+    counted: int
+    kept: int
+    #: How many tokens their items have; None of counts of all lengths.
+    length: int | None = None
+    #: The group within which they count; None of counts of all groups.
+    group: str | None = None
+
+
 @dataclass(frozen=True)
 class CountsLevel(LevelOnGrid):
     """What a plan fixes for counting the users of each listed key: its noise; no threshold."""
 
     kind: ClassVar[str] = "counts"
-    shown = ("sigma", "half_width")
+    shown = ("sigma", "half_width", "means")
 
     level: int
     #: n, the number of counts: items times groups.
@@ -77,6 +102,10 @@ class CountsLevel(LevelOnGrid):
     lost_grid: tuple[int, ...] | None = None
     #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
     beginnings: bool = False
+    #: A count is shown only if its interval begins at so many users or above; 0 leaves none out.
+    min_users: int = 0
+    #: With `min_users`: how many were shown of which, as intervals follow from it. None in a plan.
+    families: tuple[Family, ...] | None = None
 
     @classmethod
     def of(
@@ -87,6 +116,7 @@ class CountsLevel(LevelOnGrid):
         confidence: float,
         simultaneous: bool,
         beginnings: bool = False,
+        min_users: int = 0,
     ) -> CountsLevel:
         """The level whose noise is `relative_sigma` times a user's L2 norm."""
         most = min(max_items, keys)
@@ -101,38 +131,55 @@ class CountsLevel(LevelOnGrid):
             confidence=checked_confidence(confidence),
             simultaneous=simultaneous,
             beginnings=beginnings,
+            min_users=min_users,
         )
+
+    def to_json(self) -> dict[str, Any]:
+        said = super().to_json()
+        if not self.min_users:
+            del said["min_users"], said["families"]
+        return said
 
     @property
     def weighing(self) -> Weighing:
         return Weighing(self.keys, self.max_items, self.grid_bits)
 
-    @property
-    def margins(self) -> IntervalMargins:
-        """How far an interval extends below and above a noised count."""
+    def margins(self, shown: Fraction = Fraction(1)) -> IntervalMargins:
+        """How far an interval extends below and above a noised count; with `min_users`, if this
+        share of all counts is shown."""
         keys_at_once = self.keys if self.simultaneous else 1
         return interval_margins(
-            self.sigma_grid, self.confidence, self.weighing.octave_count, keys_at_once
+            self.sigma_grid,
+            self.confidence,
+            self.weighing.octave_count,
+            keys_at_once,
+            shown if self.min_users else None,
         )
+
+    @property
+    def means(self) -> str:
+        return meaning_of_intervals(self.confidence, self.simultaneous, self.min_users)
 
     @property
     def half_width(self) -> float:
         """Half an interval's width in users, not including what bounding may have removed."""
-        return self._grid_to_users(max(self.margins.below, self.margins.above))
+        margins = self.margins()
+        return self._grid_to_users(max(margins.below, margins.above))
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
         shares = ", ".join(
             f"{self.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
         )
-        together = "all intervals hold at once" if self.simultaneous else "each interval holds"
         bounded = self.max_items < self.keys
+        further = "; high also covers what bounding takes" if bounded else ""
+        if self.min_users:
+            tenth = number(self._grid_to_users(self.margins(Fraction(1, 10)).below))
+            further += f"; low is lower where few are shown, by {tenth} users if one of ten is"
         return (
             whole + (", and for less of each beyond that" if bounded else ""),
             f"noise: {number(self.sigma)} users (one standard deviation)",
-            f"{together} with probability {self.confidence:g}, {number(self.half_width)} users to "
-            f"either side: {shares}"
-            + ("; high also covers what bounding takes" if bounded else ""),
+            f"{self.means}, {number(self.half_width)} users to either side: {shares}{further}",
         )
 
 
@@ -161,7 +208,13 @@ class FoundCounts:
 
     def level(self, keys: int) -> CountsLevel:
         return CountsLevel.of(
-            self.relative_sigma, keys, self.max_items, self.confidence, False, self.beginnings
+            self.relative_sigma,
+            keys,
+            self.max_items,
+            self.confidence,
+            False,
+            self.beginnings,
+            self.min_users,
         )
 
     @property

@@ -167,9 +167,8 @@ class Release:
 
     @checked_call
     def plot(self, top: int = 25) -> Any:
-        """An Altair chart of the first `top` items of each table of the page: of users, with
-        intervals that all hold at once, if users were counted; else of scores. Requires Altair:
-        dphh[plot]."""
+        """An Altair chart of the first `top` items of each table of the page: of users, with their
+        intervals, if users were counted; else of scores. Requires Altair: dphh[plot]."""
         from dphh.report.plot import plot
 
         return plot(self, top)

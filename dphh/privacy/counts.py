@@ -79,13 +79,19 @@ class IntervalMargins:
 
 @lru_cache(maxsize=16)
 def interval_margins(
-    sigma: int, confidence: float, octave_count: int = 0, keys_at_once: int = 1
+    sigma: int,
+    confidence: float,
+    octave_count: int = 0,
+    keys_at_once: int = 1,
+    shown: Fraction | None = None,
 ) -> IntervalMargins:
     """The margins with which the intervals of `keys_at_once` keys all hold with probability
     `confidence`.
 
     The keys' noises are independent, so each interval may fail with probability
-    1 - (1 - failing)^(1 / keys_at_once); the octaves' share is divided evenly over their sums.
+    1 - (1 - failing)^(1 / keys_at_once); the octaves' share is divided evenly over their sums. Of
+    keys of which those are shown whose intervals begin high, `shown` is the share that is
+    (`dphh.privacy.chosen`): low ends may fail so many times as often, and high ends a little less.
     """
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
@@ -94,9 +100,12 @@ def interval_margins(
     if keys_at_once > 1:
         each = Fraction(-expm1(log1p(-float(each)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
     low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octave_count else each / 2
+    high = each - low
+    if shown is not None:
+        low, high = low * shown, high / (1 + high)
     return IntervalMargins(
         below=noise.smallest_with_tail_at_most(low) - 1,
-        above=noise.smallest_with_tail_at_most(each - low) - 1,
+        above=noise.smallest_with_tail_at_most(high) - 1,
         lost=tuple(
             _bound_of_noise_sum(sigma, k, lost / octave_count) for k in range(1, octave_count + 1)
         ),
@@ -117,54 +126,25 @@ def count_intervals(
     confidence: float,
     *,
     simultaneous: bool = False,
+    shown: Fraction | None = None,
 ) -> tuple[Integers, Integers, Integers]:
     """Estimates and the low and high ends of their intervals, in whole users, from the noised
     weights of keys and the noised sums of octaves.
 
     [low, high] contains a key's true number of users with probability `confidence`, for any data;
-    with `simultaneous`, all intervals do at once with that probability.
+    with `simultaneous`, all intervals do at once with that probability. `shown`: the share that is
+    shown, where that goes by the intervals (`interval_margins`).
     """
     g = weighing.unit
-    keys_at_once = len(noised) if simultaneous else 1
-    margins = interval_margins(sigma, confidence, weighing.octave_count, keys_at_once)
+    keys_at_once = weighing.keys if simultaneous else 1
+    margins = interval_margins(sigma, confidence, weighing.octave_count, keys_at_once, shown)
     users = np.maximum(noised + g // 2, 0) // g
+    low = np.maximum(-((margins.below - noised) // g), 0)
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
-    ends = _interval_ends(users, noised, np.maximum(noised, 0), octave_sums, weighing, margins)
-    return users, *ends
-
-
-def simultaneous_intervals(
-    users: Integers, octave_sums: Integers, weighing: Weighing, sigma: int, confidence: float
-) -> tuple[Integers, Integers]:
-    """The low and high ends of intervals that all hold at once, for all keys of a release, from its
-    estimates alone.
-
-    An estimate tells its noised weight up to a rounding to whole users: users g - g // 2 is the
-    least, if users > 0, and g - 1 more the most. So these contain what `count_intervals` says with
-    `simultaneous`, and are at most one user wider at either end but for what bounding removed.
-    """
-    g = weighing.unit
-    margins = interval_margins(sigma, confidence, weighing.octave_count, weighing.keys)
-    least = users * g - g // 2
-    return _interval_ends(users, least, least + g - 1, octave_sums, weighing, margins)
-
-
-def _interval_ends(
-    users: Integers,
-    least_noised: Integers,
-    most_noised: Integers,
-    octave_sums: Integers,
-    weighing: Weighing,
-    margins: IntervalMargins,
-) -> tuple[Integers, Integers]:
-    """The low and high ends of the intervals of estimates whose noised weights are in
-    [least_noised, most_noised]."""
-    g = weighing.unit
-    low = np.maximum(-((margins.below - least_noised) // g), 0)
-    most = most_noised + margins.above
+    most = np.maximum(noised, 0) + margins.above
     high = (most + most_removed_by_bounding(most, octave_sums, weighing, margins)) // g
     # An interval without a whole number has missed the true one; it is extended to the estimate.
-    return np.minimum(low, users), np.maximum(high, users)
+    return users, np.minimum(low, users), np.maximum(high, users)
 
 
 def most_removed_by_bounding(

@@ -3,10 +3,7 @@
 Numbers of users compare across lengths and have one scale. A score is a noised weight: it orders
 items of one length and is no number of people, so each length has a table and a scale of its own.
 
-What is shown was chosen by its counts, and the largest of a thousand noised counts are largest
-because of their noise: an interval that holds by itself with probability 0.95 misses most of them.
-Intervals that hold together, over all counts among which a list chose, hold for whatever it chose.
-They follow from a release's table and manifest, so they cost nothing.
+Intervals are those of the release's table: an item has one interval, wherever it is shown.
 """
 
 from __future__ import annotations
@@ -15,22 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES
-from dphh.privacy.counts import simultaneous_intervals
 from dphh.report.phrases import is_maximal
 from dphh.report.sentences import (
     Manifest,
     Released,
-    counting_of,
     groups_of,
     meaning_of_counts,
     meaning_of_scores,
 )
-from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import with_noun
 
 
@@ -77,7 +70,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
     if "ended" in frame:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
         frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
-    bars = _with_bar_columns(frame, release.manifest)
+    bars = _with_bar_columns(frame)
     people = bars["low"].count() > 0
     # Numbers of users have one table for all phrases (two tokens and more), scores have a table for
     # each length, and items without numbers have one table.
@@ -120,25 +113,14 @@ def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
     return meaning_of_scores(release.manifest) if any(bar.number_text for bar in bars) else ""
 
 
-def _with_bar_columns(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
-    """The rows with a number of users as value, and with intervals that hold together; if users
-    were not counted, all rows, with the score as value."""
+def _with_bar_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows with a number of users as value; if users were not counted, all rows, with the score
+    as value."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([frame, every_column], how="diagonal")
     if frame["users"].count() == 0:
         return frame.with_columns(value="score", group=None)
-    counted = frame.drop_nulls("users").with_columns(value="users", error=None)
-    counting = counting_of(manifest)
-    if counting["simultaneous"]:
-        return counted
-    low, high = simultaneous_intervals(
-        counted["users"].to_numpy(),
-        np.array(counting["lost_grid"], np.int64),
-        Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
-        counting["sigma_grid"],
-        counting["confidence"],
-    )
-    return counted.with_columns(low=low, high=high)
+    return frame.drop_nulls("users").with_columns(value="users", error=None)
 
 
 def _in_order_of_groups(

@@ -22,8 +22,8 @@ _BAR_COLUMNS = ("value", "low", "high")
 
 
 def plot(release: Released, top: int) -> alt.VConcatChart:
-    """A chart of each table, below one another: bars of numbers of users, with intervals that hold
-    together; or bars of scores, which have no intervals."""
+    """A chart of each table, below one another: bars of numbers of users, with their intervals; or
+    bars of scores, which have no intervals."""
     check_whole("top", top)
     try:
         import altair as alt

@@ -8,6 +8,7 @@ from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dphh.columns import OTHER_GROUP
+from dphh.level import meaning_of_intervals
 from dphh.price import Privacy
 from dphh.wording.lines import one_line, with_noun
 
@@ -117,10 +118,11 @@ def users_may_be_bounded(manifest: Manifest) -> bool:
 
 def meaning_of_counts(manifest: Manifest) -> str:
     least = ", at the least" if users_may_be_bounded(manifest) else ""
-    return (
-        f"About how many people hold each{least}, with an interval for the true number. All "
-        f"intervals hold together with probability {counting_of(manifest)['confidence']:g}."
+    counting = counting_of(manifest)
+    meant = meaning_of_intervals(
+        counting["confidence"], counting["simultaneous"], counting.get("min_users", 0)
     )
+    return f"About how many people hold each{least}, with an interval for the true number: {meant}."
 
 
 def meaning_of_scores(manifest: Manifest) -> str:
@@ -150,7 +152,11 @@ def holders_line(manifest: Manifest) -> str:
     """A sentence on how few people may hold an item: with `min_users`, at least how many hold each;
     else, how many items are expected to be spurious; "" if none are."""
     if floor := counting_of(manifest).get("min_users"):
-        return f"Each is held by {floor:,} people or more, as far as its interval shows."
+        few = (1 - counting_of(manifest)["confidence"]) / 2
+        return (
+            f"Each is held by {floor:,} people or more, as far as its interval shows: at most "
+            f"{100 * few:.3g}% are expected to be held by fewer."
+        )
     # DPNE's thresholds bound the expected number of spurious n-grams of each length, by a share of
     # the n-grams that the level below released.
     below = {level["level"]: level.get("released", 0) for level in manifest["levels"]}

@@ -106,6 +106,14 @@ COUNTING: Shape = {
     "sigma_grid": is_whole(1, LARGEST_TABLE_SIGMA),
     "lost_grid": [is_whole(-(2**53), 2**53)],
     "min_users?": _COUNT,
+    "families?": [
+        {
+            "counted": _COUNT,
+            "kept": _COUNT,
+            "length": any_of(_COUNT, is_null),
+            "group": any_of(is_text, is_null),
+        }
+    ],
 }
 PARAMETERS: Shape = {
     "delta": is_share,

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import chain
 
+import numpy as np
 import polars as pl
 
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.price import Privacy
+from dphh.privacy.counts import count_intervals
 from dphh.privacy.events import events_from_json
 from dphh.reader.content import Content
 from dphh.report.sentences import (
@@ -118,6 +121,47 @@ def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
             yield "a number of users is not within its interval"
         if len(counted) and not counting_of(manifest):
             yield "its manifest does not say how its users were counted"
+        yield from _problems_of_intervals(counted, manifest)
+
+
+def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
+    """What keeps its intervals from being those of its noise. A number of users tells the noised
+    weight up to rounding: users g - g // 2 is the least, and g - 1 more the most."""
+    counting = counting_of(manifest)
+    if "group" not in counted:
+        counted = counted.with_columns(group=pl.lit(None, pl.String))
+    lengths = pl.col("tokens").list.len().alias("length")
+    for (length, group), rows in counted.group_by(lengths, "group"):
+        share = None
+        if least := counting.get("min_users"):
+            shares = [
+                (family["kept"], family["counted"])
+                for family in counting.get("families", ())
+                if family["length"] in (None, length) and family["group"] in (None, group)
+            ]
+            if not shares or any(not len(rows) <= kept <= of for kept, of in shares):
+                yield "its manifest does not say of how many counts it shows how many"
+            if rows["low"].min() < least:
+                yield f"it shows an interval that begins below {least:,} users (min_users)"
+            share = min(Fraction(*each) for each in shares)
+        weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
+        fewest = rows["users"].to_numpy() * weighing.unit - weighing.unit // 2
+        (_, least_low, least_high), (_, most_low, most_high) = (
+            count_intervals(
+                noised,
+                np.array(counting["lost_grid"], np.int64),
+                weighing,
+                counting["sigma_grid"],
+                counting["confidence"],
+                simultaneous=counting["simultaneous"],
+                shown=share,
+            )
+            for noised in (fewest, fewest + weighing.unit - 1)
+        )
+        low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
+        fits = (least_low <= low) & (low <= most_low) & (least_high <= high) & (high <= most_high)
+        if not fits.all():
+            yield "its intervals are not those of its noise"
 
 
 def _problems_of_given(release: Released, rows: pl.DataFrame, is_cut: bool) -> Iterator[str]:

@@ -4,12 +4,18 @@
 `test_engines_agree.py` compares releases with counts.
 """
 
+from collections import Counter
+from functools import cache
+from math import sqrt
+
 import numpy as np
+import polars as pl
 import pytest
 
-from dphh import items, ngrams, trie
+from dphh import Corpus, items, ngrams, trie
 from dphh.mechanisms.counts import run as counts_levels
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
+from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
@@ -62,7 +68,12 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(writ
     enough = [row for row in rows if row["low"] >= 100]
     assert 0 < len(enough) < len(rows)
     assert [row["tokens"] for row in some] == [row["tokens"] for row in enough]
-    assert some.manifest["counting"]["kept"] == len(some)
+    for family in some.manifest["counting"]["families"]:
+        of_it, kept_of_it = (
+            [row for row in those if family["length"] in (None, len(row["tokens"]))]
+            for those in (rows, some)
+        )
+        assert (family["counted"], family["kept"]) == (len(of_it), len(kept_of_it))
 
 
 def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeypatch):
@@ -74,6 +85,70 @@ def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeyp
         assert known == [True] * number + [False] * (len(known) - number)
     assert release.manifest["counting"]["counted"] == 4
     assert repr(release)  # a row that was not counted shows its score
+
+
+@cache
+def written_by_many():
+    """What 2,500 users in three countries wrote: words and sayings by Zipf's law, of one to four
+    words; and how many of them hold each run of words, in each country and in all."""
+    random = np.random.default_rng(1)
+    words = 1 / np.arange(1, 301)
+    sayings = [
+        " ".join(f"s{first}w{place}" for place in range(2 + first % 3)) for first in range(60)
+    ]
+    rows, holders = [], Counter()
+    for user in range(2_500):
+        country = ("DE", "US", "FR")[int(random.choice(3, p=[0.6, 0.3, 0.1]))]
+        held = set()
+        for _ in range(3):
+            drawn = [f"w{word}" for word in random.choice(300, 4, p=words / words.sum())]
+            drawn.append(sayings[int(random.choice(60, p=words[:60] / words[:60].sum()))])
+            rows.append((user, " ".join(drawn), country))
+            of_row = rows[-1][1].split()
+            held |= {
+                tuple(of_row[start : start + length])
+                for length in range(1, 5)
+                for start in range(len(of_row) - length + 1)
+            }
+        holders.update((gram, group) for gram in held for group in (country, None))
+    frame = pl.DataFrame(rows, ["who", "what", "country"], orient="row")
+    return Corpus(frame, user="who", text="what"), holders
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("least", [None, 30])
+@pytest.mark.parametrize("groups", [{}, {"by": "country", "groups": ["DE", "US"]}])
+def test_of_the_intervals_of_thirty_runs_no_more_miss_than_is_said(groups, least):
+    """In all, and of each length, group and third by size: by the true size where all is shown, as
+    the largest by noise miss more often; by what is shown where `min_users` chose. Of that, fewer
+    hold half as much at most."""
+    corpus, holders = written_by_many()
+    floor = {} if least is None else {"min_users": least}
+    plan = ngrams(
+        corpus, max_n=4, epsilon=4.0, delta=1e-5, max_items=20, counts=0.3, **groups, **floor
+    )
+    shares = {}
+    for seed in range(30):
+        release = plan.run(engine="polars", randomness=SeededRandomness(seed), again=True)
+        verified(release)
+        of_rows = []
+        for row in release:
+            group = {"other": "FR"}.get(row.get("group"), row.get("group"))
+            of_rows.append((row, holders[tuple(row["tokens"]), group]))
+        of_rows.sort(key=lambda pair: pair[1] if least is None else pair[0]["users"])
+        of_family = {}
+        for place, (row, truth) in enumerate(of_rows):
+            missed = not row["low"] <= truth <= row["high"]
+            third = f"third {3 * place // len(of_rows)}"
+            for family in ("all", len(row["tokens"]), row.get("group"), third):
+                of_family.setdefault(family, []).append((missed, truth < (least or 0)))
+        for family, found in of_family.items():
+            shares.setdefault(family, []).append(np.mean(found, axis=0))
+    assert {"all", 1, 2, 3} <= shares.keys()
+    for family, of_runs in shares.items():
+        missed, fewer = np.vstack([of_runs, np.zeros((30 - len(of_runs), 2))]).T
+        assert missed.mean() <= 0.05 + 3 * missed.std() / sqrt(30), family
+        assert fewer.mean() <= 0.025 + 3 * fewer.std() / sqrt(30), family
 
 
 # Of a trie each leaf is counted, and nothing above it.

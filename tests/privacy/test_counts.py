@@ -17,7 +17,6 @@ from dphh.privacy.counts import (
     interval_margins,
     most_removed_by_bounding,
     sigma_on_grid,
-    simultaneous_intervals,
 )
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import Weighing
@@ -194,19 +193,6 @@ def test_below_none_an_interval_reaches_as_far_up_as_from_none():
     assert low.tolist()[:4] == [0, 0, 0, 0] and low[4] > 30
     assert len({*high.tolist()[:3]}) == 1 and 15 < high[0] < 30
     assert high[3] - high[2] == 1
-
-
-@pytest.mark.parametrize("keys, most, bits", [(1, 1, 0), (50, 50, 4), (999, 30, 8)])
-def test_from_estimates_alone_simultaneous_intervals_are_a_user_wider_at_most(keys, most, bits):
-    weighing, sigma = Weighing(keys, most, bits), sigma_on_grid(2.0, most, bits)
-    random = np.random.default_rng(keys)
-    noisy = np.rint(random.normal(0, 5 * sigma, keys)).astype(np.int64)
-    lost = np.rint(random.normal(0, sigma, weighing.octave_count)).astype(np.int64)
-    users, low, high = count_intervals(noisy, lost, weighing, sigma, 0.95, simultaneous=True)
-    lower, higher = simultaneous_intervals(users, lost, weighing, sigma, 0.95)
-    assert ((low - 1 <= lower) & (lower <= low)).all()
-    steepest = 1 + max(weighing.loss_ratios, default=0.0)
-    assert ((high <= higher) & (higher <= high + 1 + steepest)).all()
 
 
 def test_noise_on_the_grid_is_never_less_than_was_priced():

@@ -1,61 +1,42 @@
-"""Tables of people: in which order, and intervals of what was chosen that hold together."""
+"""Tables of people: in which order; and an item has one interval, wherever it is shown."""
 
-import numpy as np
+import pytest
 
-from dphh.columns import OTHER_GROUP
-from dphh.level import CountsLevel
-from dphh.privacy.counts import count_intervals
-from dphh.release import Release
 from dphh.report.bar_tables import tables_of
-from tests.report.made import counted, within_country
+from dphh.report.page import page_of, release_card
+from dphh.report.terminal import release_text
+from tests.report.every import COUNTED, release_of
+from tests.report.made import Seen, counted, within_country
 
-ITEMS = 1_000
-GROUPS = ("DE", "Malta", OTHER_GROUP)
-#: Over the L2 norm of a user: each count has the noise of ten times as many users.
-RELATIVE_SIGMA = 5.0
-#: In DE, forty items are held by 100 users and more, all others by ten. In Malta nobody holds any.
-TRUTH = {
-    f"word {n}": {
-        "DE": 100 + 20 * n if n < 40 else 10,
-        "Malta": 0,
-        OTHER_GROUP: 3 * n if n < 9 else 0,
-    }
-    for n in range(ITEMS)
+SHOWN = {
+    "terminal": release_text,
+    "page": lambda release: Seen(page_of(release)).text.replace("\0", "\n"),
+    "card": lambda release: Seen(release_card(release)).text.replace("\0", "\n"),
 }
 
 
-def simulated(seed: int) -> Release:
-    """A release of TRUTH by country, with the noise that its manifest states. No user of it is
-    bounded, so its octaves are noise alone."""
-    level = CountsLevel.of(RELATIVE_SIGMA, ITEMS * len(GROUPS), 100, 0.95, False)
-    drawn = np.random.default_rng(seed).normal(
-        0, level.sigma_grid, level.keys + level.weighing.octave_count
-    )
-    noise, lost = np.split(np.rint(drawn).astype(np.int64), [level.keys])
-    truth = np.array([users for each in TRUTH.values() for users in each.values()])
-    at = level.weighing, level.sigma_grid, level.confidence
-    found = count_intervals(truth * level.weighing.unit + noise, lost, *at, simultaneous=False)
-    rows = iter(list(zip(*(each.tolist() for each in found), strict=True)))
-    people = {text: {group: next(rows) for group in GROUPS} for text in TRUTH}
-    return within_country(people, GROUPS[:-1], {**level.to_json(), "lost_grid": lost.tolist()})
-
-
-def test_intervals_of_what_is_chosen_miss_the_truth_as_rarely_as_is_said():
-    missing, of_malta = 0, []
-    for seed in range(20):
-        release = simulated(seed)
-        (table,) = tables_of(release, 25)
-        first = [
-            (bar, TRUTH[item][group])
-            for item, bars in table.rows
-            for group, bar in zip(GROUPS, bars, strict=True)
-        ]
-        missing += any(not bar.low <= truth <= bar.high for bar, truth in first)
-        own = [row for row in release if row["group"] == "Malta"]
-        of_malta += sorted(own, key=lambda row: -row["users"])[:15]
-    assert missing <= 2  # of 20 pages, all intervals of a page together
-    # The release's own intervals, of what has the most users by noise, all miss the truth, 0.
-    assert all(row["low"] > 0 for row in of_malta)
+@pytest.mark.parametrize("how", [how for how in COUNTED if how])
+@pytest.mark.parametrize("where", SHOWN)
+def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
+    release = release_of(900, f"{how}ngrams")
+    said = SHOWN[where](release)
+    tables = tables_of(release, 99)
+    shown = [
+        (item, group, bar)
+        for table in tables
+        for item, bars in table.rows
+        for group, bar in zip(table.groups or (None,), bars, strict=True)
+        if bar.value is not None
+    ]
+    assert len(shown) == len(release)
+    found = {(row["item"], row.get("group")): row for row in release}
+    for item, group, bar in shown:
+        row = found[item, group]
+        assert (bar.value, bar.low, bar.high) == (row["users"], row["low"], row["high"])
+    _, _, first = shown[0]
+    assert f"{first.low:,.0f}–{first.high:,.0f}" in said
+    if where == "page":
+        assert all(f"{bar.low:,.0f}–{bar.high:,.0f}" in said for _, _, bar in shown)
 
 
 def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():

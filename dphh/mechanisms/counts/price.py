@@ -18,6 +18,7 @@ in several groups counts in each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import ceil
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -145,14 +146,31 @@ def price_counts(
 
 def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
     """How many users an item needs for its interval to begin above 0 with FINDING_PROBABILITY."""
-    luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
-    users = ceil((level.margins.below + 1 - luck) / level.weighing.unit)
     return Finds(
         probability=float(FINDING_PROBABILITY),
-        users=max(1, users),
+        users=_users_needed(level, level.margins().below, 1),
         what="an item's interval lies above 0",
         note="every item of the list is released, whether or not any user holds it",
     )
+
+
+def users_needed_to_be_shown(level: CountsLevel) -> Finds:
+    """How many users an item needs for its interval to begin at `min_users` or above with
+    FINDING_PROBABILITY, even where it is the only one."""
+    below = level.margins(Fraction(1, level.keys)).below
+    return Finds(
+        probability=float(FINDING_PROBABILITY),
+        users=_users_needed(level, below, level.min_users),
+        what=f"an item's interval begins at {level.min_users:,} users or above",
+        note="fewer are enough where many items of the list are shown",
+    )
+
+
+def _users_needed(level: CountsLevel, below: int, least: int) -> int:
+    """How many users a count needs for its interval to begin at `least` users or above with
+    FINDING_PROBABILITY, where it begins so far below the noised weight."""
+    luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
+    return max(1, least - 1 + ceil((below + 1 - luck) / level.weighing.unit))
 
 
 def checked_items(

@@ -3,7 +3,7 @@ intervals that follow from these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import CountsLevel, FoundCounts
+from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, as_array
 from dphh.price import Price
+from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.gathering import ReadItems
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
 
@@ -30,7 +32,8 @@ def counts_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iter
 def count_listed_items(
     listed: Sequence[Item], price: Price, host: Host, once: DrawOnce, joiner: str
 ) -> Iterator[LevelDone]:
-    """Count the users of every item of the list, held or not, within the price's groups."""
+    """Count the users of every item of the list, held or not, within the price's groups. What
+    `min_users` leaves out has no row."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
@@ -46,28 +49,61 @@ def count_listed_items(
         **counted,
     }
     schema = COUNTS_SCHEMA if price["by"] is None else GROUP_COUNTS_SCHEMA
-    yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
+    rows = pa.table([columns[name] for name in schema.names], schema=schema)
+    yield LevelDone(done, rows.filter(pc.is_valid(rows.column("low"))))
 
 
 def counts_with_intervals(
     host: Host, once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
-    """The level as it was run; and users, low and high, with a row for each item and group."""
+    """The level as it was run; and users, low and high, with a row for each item and group, which
+    has NULLs if `min_users` leaves it out."""
     drawn = once("counts", lambda: draw_counts(host, level, items, groups))
     keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
     noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])
-    users_low_and_high = count_intervals(
-        counts,
-        lost,
-        level.weighing,
-        level.sigma_grid,
-        level.confidence,
-        simultaneous=level.simultaneous,
-    )
-    columns = (pa.array(column, pa.int64()) for column in users_low_and_high)
     done = replace(level, lost_grid=tuple(lost.tolist()))
+    drawn_with = counts, lost, level.weighing, level.sigma_grid, level.confidence
+    place = np.arange(level.keys)
+    if level.min_users:
+        families = _families(items, groups, level.keys // len(items))
+        numbers = [number for _, number in families]
+        shown, found = chosen_intervals(*drawn_with, level.min_users, numbers)
+        done = replace(done, families=tuple(_with_kept(families, shown)))
+        place = np.full(level.keys, -1)
+        place[shown] = np.arange(len(shown))
+    else:
+        found = count_intervals(*drawn_with, simultaneous=level.simultaneous)
+    places = pa.array(place, mask=place < 0)
+    columns = (pa.array(column, pa.int64()).take(places) for column in found)
     return done, dict(zip(("users", "low", "high"), columns, strict=True))
+
+
+def _families(
+    items: Sequence[Item], groups: Sequence[str], groups_of_item: int
+) -> list[tuple[Sequence[Mapping[str, Any]], Integers]]:
+    """Three divisions of all counts into families: none, by length, and by group. Each as the names
+    of its families, and the number of each count's family."""
+    lengths, length = np.unique([len(item) for item in items], return_inverse=True)
+    named = [{"length": tokens} for tokens in lengths.tolist()]
+    divisions: list[tuple[Sequence[Mapping[str, Any]], Integers]] = [
+        ([{}], np.zeros(len(items) * groups_of_item, np.int64)),
+        (named, np.repeat(length, groups_of_item)),
+    ]
+    if groups_of_item > 1:
+        names = [{"group": group} for group in (*groups, OTHER_GROUP)]
+        divisions.append((names, np.tile(np.arange(groups_of_item), len(items))))
+    return divisions
+
+
+def _with_kept(
+    divisions: Sequence[tuple[Sequence[Mapping[str, Any]], Integers]], shown: Integers
+) -> Iterator[Family]:
+    for names, number in divisions:
+        counted = np.bincount(number).tolist()
+        kept = np.bincount(number[shown], minlength=len(names)).tolist()
+        for name, all_of_it, some in zip(names, counted, kept, strict=True):
+            yield Family(counted=all_of_it, kept=some, **name)
 
 
 def draw_counts(
@@ -127,10 +163,9 @@ def count_found_items(
         found_rows = found_rows.append_column("group", named.take(pa.array(group, mask=place < 0)))
     for name, column in columns.items():
         found_rows = found_rows.append_column(name, column.take(places))
-    if counting.min_users:
-        enough = pc.greater_equal(found_rows.column("low"), counting.min_users)
-        found_rows = found_rows.filter(enough)  # also without rows not counted, whose low is NULL
-        said |= {"passes_below": counting.chance_below_min_users, "kept": found_rows.num_rows}
+    if counting.min_users:  # what it leaves out has NULLs, as has what was not counted
+        found_rows = found_rows.filter(pc.is_valid(found_rows.column("low")))
+        said |= {"passes_below": counting.chance_below_min_users}
     return said, found_rows
 
 

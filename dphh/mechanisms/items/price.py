@@ -14,8 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dphh.errors import UsageError
+from dphh.level import CountsLevel
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
-from dphh.mechanisms.counts.price import ItemsOption, checked_items, price_counts
+from dphh.mechanisms.counts.price import (
+    ItemsOption,
+    checked_items,
+    price_counts,
+    users_needed_to_be_shown,
+)
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTER_THEOREM,
     price_forecast,
@@ -158,6 +164,11 @@ def _price_of_domain(
         of=items, epsilon=epsilon, delta=delta, max_held=max_items, by=by, groups=groups
     )
     said = dict(counted.parameters)
+    (level,) = counted.levels
+    assert isinstance(level, CountsLevel)
+    if min_users is not None:
+        level = replace(level, min_users=min_users)
+        counted = replace(counted, levels=(level,), finds=users_needed_to_be_shown(level))
     return replace(
         counted,
         verb="items",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow.compute as pc
-
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.run import count_listed_items, counts_draws
 from dphh.mechanisms.ngrams.forecast.run import forecast_draws, words_with_prior
@@ -17,22 +15,12 @@ from dphh.udfs.kernel.gathering import ReadWords
 
 def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
-        yield from _domain_levels(price, host, once, joiner)
+        yield from count_listed_items(price["domain"], price, host, once, joiner)
     elif price.prior is not None:
         host.gather("users", ReadWords())
         yield from words_with_prior(price, host, once, 1)
     else:
         yield from set_union_levels(price, host, once, joiner)
-
-
-def _domain_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    """The level of a known domain. The released intervals alone decide which rows are left out."""
-    least = dict(price.parameters).get("min_users")
-    for done in count_listed_items(price["domain"], price, host, once, joiner):
-        rows = done.rows
-        if least is not None:
-            rows = rows.filter(pc.greater_equal(rows.column("low"), least))
-        yield LevelDone(done.level, rows)
 
 
 def items_draws(price: Price) -> Draws:
