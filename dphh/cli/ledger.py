@@ -283,6 +283,20 @@ def export(file: str, history: bool, replace: bool, quiet: bool, ledger_file: st
         click.echo(f"{with_noun(rows, noun)} written to {file}", err=True)
 
 
+@ledger.command()
+@click.argument("file")
+@quiet_option
+@ledger_option
+def backup(file: str, quiet: bool, ledger_file: str | None) -> None:
+    """Copy the ledger to FILE, while others may use it. An earlier copy of it is replaced.
+
+    docs/ledger.md says how to put a copy back, and what it forgets.
+    """
+    runs = existing_ledger(ledger_file).backup(file)
+    if not quiet:
+        click.echo(f"a copy of the ledger, with {with_noun(runs, 'run')}: {file}", err=True)
+
+
 def statement_of(book: Ledger, account: str) -> str:
     """The statement on an account, as Markdown that reads well as plain text."""
     found, runs = book.status(account), book.runs(account)

@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.files.whole_files import write_unless_other_file
+from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.ledger.accounts import Accounts
+from dphh.ledger.backups import check_is_earlier_copy, copy_of
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     RUN_COLUMNS,
@@ -246,6 +247,27 @@ class Ledger(Accounts):
         write_unless_other_file("export", target, written.getvalue(), replace=replace)
         return len(listed)
 
+    def backup(self, path: str | Path) -> int:
+        """Write a copy of the ledger, whole or not at all, that only this login may read. Others
+        may write to the ledger meanwhile. An earlier copy of this ledger is replaced, and no other
+        file. Returns the number of runs in it. docs/ledger.md says what a copy forgets."""
+        target = local_path_to_write("backup", path)
+        if (why := self.absent()) is not None:
+            raise UsageError(why)
+        if target.exists() and target.samefile(self.path):
+            raise UsageError(f"backup: {target} is the ledger itself; name another file")
+        with reading(self.path) as con:
+            check_is_earlier_copy(con, target)
+            data = copy_of(con)
+            ((runs,),) = con.execute("SELECT count(*) FROM runs").fetchall()
+        try:
+            write_whole(target, data, 0o600)
+        except OSError as problem:
+            raise UsageError(
+                f"backup: {target} could not be written ({problem.strerror}); give another path"
+            ) from None
+        return int(runs)
+
     def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
     ) -> sqlite3.Row | None:
@@ -424,6 +446,12 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     again = BookedRun(run_id, names, new=False, files=found["files"] or "")
     if found["state"] == "settled":
         return replace(again, settled=True)
+    if found["setting"] is None:  # `copy_of` left it out
+        raise UsageError(
+            f"Run {run_id} had not finished when the copy was made from which this ledger was put "
+            "back, so it cannot continue. Its price stays spent. A new run id or again=True "
+            "spends again."
+        )
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):

@@ -145,6 +145,16 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
+def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path):
+    dphh("ledger", "add", "notes", path, *READ, *COST)
+    copy = tmp_path / "copy.sqlite"
+    code, out, err = dphh("ledger", "backup", copy)
+    assert (code, out, err) == (0, "", f"a copy of the ledger, with 0 runs: {copy}\n")
+    assert dphh("ledger", "backup", copy, "--quiet") == (0, "", "")
+    assert "notes" in dphh("ledger", "show", "--ledger", copy)[1]
+    assert dphh("ledger", "backup", tmp_path / "own-data" / "dphh" / "ledger.sqlite")[0] == 2
+
+
 def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
     assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0

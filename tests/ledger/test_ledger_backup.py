@@ -1,0 +1,133 @@
+"""A copy of a ledger: what it has when it is put back, what it forgets, and what it replaces."""
+
+import multiprocessing
+import shutil
+import sqlite3
+import stat
+from contextlib import closing
+
+import pytest
+
+from dphh import Corpus
+from dphh.errors import UnknownRunError, UsageError
+from dphh.ledger import Ledger
+from tests.ledger.asked import ask, tampered
+
+
+@pytest.fixture
+def spent(book, reviews):
+    """A ledger with one settled run, one that goes on, a share and a token."""
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.settle(ask(book, "done", reviews, 0.25), {"said": 1}, b"rows")
+    book.set_share("reviews", "alice", 0.5, 0.0)
+    book.give_token("alice")
+    book.keep_level(ask(book, "going on", reviews, 0.25), "level 1", b"words that were drawn")
+    return book
+
+
+def sound(path):
+    with closing(sqlite3.connect(path)) as con:
+        assert con.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_copy_is_its_owners_alone_and_has_what_was_spent(spent, tmp_path):
+    copy = tmp_path / "copy.sqlite"
+    assert spent.backup(copy) == 2
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.glob("*copy*")] == ["copy.sqlite"]
+    sound(copy)
+    back = Ledger(shutil.copy(copy, tmp_path / "back.sqlite"))
+    assert back.accounts() == spent.accounts()
+    assert back.accounts()[0].used == 0.5
+    assert back.release("done") == spent.release("done")
+    assert back.history() == spent.history()
+    assert (back.shares(), back.analysts()) == (spent.shares(), ["alice"])
+
+
+def test_a_run_that_was_not_finished_does_not_go_on_from_a_copy(spent, reviews, tmp_path):
+    """It may have gone on and shown what it drew: to draw again would cost more than was paid."""
+    ((key,),) = tampered(spent, "SELECT key FROM runs WHERE run_id = 'going on'")
+    spent.backup(tmp_path / "copy.sqlite")
+    data = (tmp_path / "copy.sqlite").read_bytes()
+    for secret in (key, b"words that were drawn", b"duckdb 2.0.0"):
+        assert secret in spent.path.read_bytes() and secret not in data
+    back = Ledger(tmp_path / "copy.sqlite")
+    for run_id in ("going on", None):
+        with pytest.raises(UsageError, match=r"not finished when the copy was made .* stays spent"):
+            ask(back, run_id, reviews, 0.25)
+    assert back.accounts()[0].used == 0.5
+    assert ask(back, "new", reviews, 0.25).new
+    assert ask(spent, "going on", reviews, 0.25).attempt == 2  # the ledger itself goes on
+
+
+def test_a_process_does_not_store_in_a_ledger_that_was_put_back(spent, reviews, tmp_path):
+    booked = ask(spent, "going on", reviews, 0.25)
+    spent.backup(tmp_path / "copy.sqlite")
+    shutil.copy(tmp_path / "copy.sqlite", spent.path)
+    with pytest.raises(UnknownRunError, match="the ledger was replaced"):
+        spent.keep_level(booked, "level 2", b"rows")
+    with pytest.raises(UnknownRunError, match="the ledger was replaced"):
+        spent.settle(booked, {}, b"rows")
+
+
+def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp_path):
+    copy, elsewhere = tmp_path / "copy.sqlite", tmp_path / "elsewhere.sqlite"
+    spent.backup(copy)
+    spent.backup(elsewhere)
+    ask(spent, "later", reviews, 0.1)
+    spent.rename("reviews", "notes")
+    assert spent.backup(copy) == 3
+    assert Ledger(copy).names() == ["notes"]
+    # The ledger is put back from the older copy: it must not replace the newer one.
+    before = copy.read_bytes()
+    with pytest.raises(UsageError, match="has runs or changes that this ledger does not have"):
+        Ledger(elsewhere).backup(copy)
+    other = Ledger(tmp_path / "other.sqlite", create=True)
+    other.add("others", Corpus("/others", user="who", text="body"), 1.0, 0.0)
+    with pytest.raises(UsageError, match="another ledger's copy"):
+        spent.backup(other.path)
+    assert copy.read_bytes() == before and other.names() == ["others"]
+
+
+def test_a_copy_is_written_over_nothing_else(spent, tmp_path):
+    (tmp_path / "data.parquet").write_bytes(b"PAR1 rows PAR1")
+    (tmp_path / "link.sqlite").symlink_to(spent.path)
+    (tmp_path / "hard.sqlite").hardlink_to(spent.path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, why in (
+        ("data.parquet", "is no copy of a ledger, and would be lost"),
+        (spent.path.name, "the ledger itself"),
+        ("link.sqlite", "the ledger itself"),
+        ("hard.sqlite", "the ledger itself"),
+        ("missing/copy.sqlite", "could not be written"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            spent.backup(tmp_path / name)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    with pytest.raises(UsageError, match="There is no ledger"):
+        Ledger(tmp_path / "none.sqlite").backup(tmp_path / "copy.sqlite")
+
+
+def settle_many(path, reviews, runs):
+    book = Ledger(path)
+    for run in range(runs):
+        book.settle(ask(book, f"run {run}", reviews, 0.001), {}, b"rows" * 5_000)
+
+
+def test_copies_are_whole_while_another_process_writes(book, reviews, tmp_path):
+    book.add("reviews", reviews, 1.0, 0.0)
+    writer = multiprocessing.get_context("spawn").Process(
+        target=settle_many, args=(book.path, reviews, 40)
+    )
+    writer.start()
+    seen = []
+    while not seen or writer.is_alive():
+        seen.append(book.backup(tmp_path / "copy.sqlite"))
+        sound(tmp_path / "copy.sqlite")
+        copy = Ledger(tmp_path / "copy.sqlite")
+        settled = [run.run_id for run in copy.runs() if run.state == "settled"]
+        assert len(copy.runs()) == seen[-1] == copy.status("reviews").runs
+        assert all(len(copy.release(run).parquet) == 20_000 for run in settled)
+    writer.join()
+    assert writer.exitcode == 0 and book.backup(tmp_path / "copy.sqlite") == 40
+    assert seen == sorted(seen) and len(set(seen)) > 2
