@@ -126,6 +126,11 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "unreleased": Function(of.unreleased_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_words": Function(of.numbers_of_released_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(of.numbers_of_released_grams, (LONGS, LOOKUP), INTS),
+        "keys_of_items": Function(
+            of.keys_of_given_items,
+            (INTS, INTS, ROW_WORDS, LOOKUP),
+            pa.struct([("lengths", INTS), ("ids", INTS)]),
+        ),
         "pairs": Function(
             of.pairs_of_rows,
             (INTS, INTS),

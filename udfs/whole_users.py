@@ -25,6 +25,7 @@ from dphh.udfs.kernel.contributions import (
     distinct_pairs,
     dropped_pairs,
 )
+from dphh.udfs.kernel.given_grams import GivenGramsByWordId
 from dphh.udfs.kernel.lists import (
     all_in_first_row,
     lengths_of,
@@ -33,7 +34,12 @@ from dphh.udfs.kernel.lists import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.positions import KeyIndex, WordsWithIds, pairs_of_neighbours
+from dphh.udfs.kernel.positions import (
+    KeyIndex,
+    WordsWithIds,
+    pairs_of_neighbours,
+    values_of_ids,
+)
 from dphh.udfs.rules.weights import EqualWeights, RelativeWeights, ReweighingNumbers
 
 
@@ -84,7 +90,7 @@ def keys_of_counted_words(
     """
     lists = one_array(ids)
     hashes, held_ids = values_of(one_array(user_hashes)), values_of(lists)
-    keys = keys_by_id.take(held_ids, mode="wrap")  # -1 wraps to the last element, that of no word
+    keys = values_of_ids(keys_by_id, held_ids)
     unlisted = np.flatnonzero(keys >= first_unlisted_key)
     users = np.repeat(np.arange(len(hashes)), values_of(one_array(lengths))).take(unlisted)
     # A user with few positions of unlisted words is not over-full.
@@ -108,7 +114,7 @@ def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] 
     if released is None:  # before the first round
         return lists
     held = values_of(lists)
-    left = np.where(released.take(held) >= 0, np.int32(-1), held)
+    left = np.where(released.take(held, mode="clip") >= 0, np.int32(-1), held)  # ends stay negative
     return lists_of(lengths_of(lists), left)
 
 
@@ -118,8 +124,7 @@ def numbers_of_released_words(
     """`dphh_numbers_of_words(ids, words, released)`: for each word id of `ids`, its `released[id]`,
     a word's number among the released words or -1. The engine makes it by word id, from `words`."""
     lists = one_array(ids)
-    numbers = released.take(values_of(lists), mode="wrap")  # -1 wraps to the last element
-    return lists_of(lengths_of(lists), numbers)
+    return lists_of(lengths_of(lists), values_of_ids(released, values_of(lists)))
 
 
 def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
@@ -127,6 +132,19 @@ def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
     released ones, or -1."""
     lists = one_array(keys)
     return lists_of(lengths_of(lists), released.indices(values_of(lists)))
+
+
+def keys_of_given_items(
+    lengths: Any, ids: Any, words: WordsWithIds, given: GivenGramsByWordId
+) -> pa.Array:
+    """`dphh_keys_of_items(lengths, ids, words, given)`: how many keys each user has, and the keys:
+    one for each given item that the user holds, and each group of texts in which the user does. The
+    engine makes `given` by word id, from `words`."""
+    users, held = one_array(lengths), one_array(ids)
+    counts, keys = given.keys_of_users(values_of(users), values_of(held))
+    rows = lengths_of(users)
+    found = lists_of(rows, counts.astype(np.int32)), lists_of(sums_of_runs(rows, counts), keys)
+    return pa.StructArray.from_arrays(found, ["lengths", "ids"])
 
 
 def pairs_of_rows(lengths: Any, grams: Any) -> pa.Array:

@@ -21,6 +21,7 @@ CORPUS_TABLE_NAME = "corpus_rows"
 #: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
 PARAMETER_MEANINGS = {
     "g": "the values of the query above, looked up by key",
+    "given": "the items that are counted, to be looked up",
     "keys": "the values of the query above, looked up by key",
     "norm": "a user's norm on the grid, from the share of the budget that the round gets",
     "prefix_values": "how many values there are: a prefix of the level below, and what comes next",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dphh.udfs.kernel.gathering import Numbering
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import Randomness
 
 #: A function that draws a level and returns what is released of it, as an Arrow table.
@@ -53,10 +53,10 @@ class Host(ABC):
         """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name)."""
 
     @abstractmethod
-    def gather(self, table: str, numbering: Numbering) -> None:
-        """Make a table of whole users: (user_hashes, lengths, ids, words), each row with lists of
-        many users, and no user in two rows. `ids` are what `numbering` makes of each position of
-        a user's texts."""
+    def gather(self, table: str, reading: ReadWords) -> None:
+        """Make a table of whole users: (block, user_hashes, lengths, ids, words), each row with
+        lists of many users, and no user in two rows. `block` is the row's own number. `ids` are
+        what `reading` makes of each position of a user's texts."""
 
     @abstractmethod
     def run(self, step: str, **parameters: Any) -> None:

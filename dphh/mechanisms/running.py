@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from dphh.columns import SCORED_SCHEMA
 from dphh.level import Level
+from dphh.price import Price
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.lists import one_array
 
 
@@ -27,6 +29,13 @@ class LevelDone:
     def manifest_entry(self) -> dict[str, Any]:
         """This level's entry in the manifest, with how many rows it releases."""
         return {**self.level.to_json(), "released": self.rows.num_rows}
+
+
+def words_of_texts(price: Price, *, marks_ends: bool = False) -> ReadWords:
+    """How texts are gathered, to find items and then to count in the groups that the price has, if
+    any: a text's end says its group."""
+    groups = () if price.counting is None else price.counting.groups
+    return ReadWords(marks_ends or bool(groups), groups)
 
 
 def scored_rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:

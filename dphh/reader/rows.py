@@ -29,7 +29,7 @@ from dphh.reader.paths import duckdb_file_of
 from dphh.reader.tables import TEXT_FORMATS, table_of_database
 from dphh.reader.views import OpenedCorpus, open_corpus
 from dphh.sql import query
-from dphh.udfs.kernel.gathering import Gathering, Numbering
+from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
@@ -165,14 +165,14 @@ class Rows:
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._is_loaded = True
 
-    def whole_users(self, numbering: Numbering, words: Vocabulary) -> Iterator[pa.Table]:
-        """Gather whole users, as rows of lists (user_hashes, lengths, ids). Texts that do not fit
-        into memory meanwhile are written to files."""
+    def whole_users(self, reading: ReadWords, words: Vocabulary) -> Iterator[pa.Table]:
+        """Gather whole users, as rows of lists (block, user_hashes, lengths, ids). Texts that do
+        not fit into memory meanwhile are written to files."""
         self.open()
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         column, expression = self._opened.tokens
         tokens = partial(tokens_by_duckdb, column=column, expression=expression)
-        gathering = Gathering(numbering.reader(words), spilled, tokens)
+        gathering = Gathering(reading.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explain_what_ran_out(gathering):

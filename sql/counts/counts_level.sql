@@ -1,7 +1,7 @@
 -- How many users hold each public key, and what bounding removed from each octave, with Gaussian
 -- noise. All these numbers are released, so which keys are released does not depend on the data.
--- In: counted_users (user_hashes, lengths, ids, words): ids are keys; asked (key), all public keys,
--- and a key for each octave. Out: noised (key, noisy), drawn once: it is stored before it is read.
+-- In: counted_users (block, lengths, ids): ids are keys; asked (key), all public keys, and a key
+-- for each octave. Out: noised (key, noisy), drawn once: it is stored before it is read.
 CREATE TEMP TABLE noised AS
 WITH
 

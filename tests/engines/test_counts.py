@@ -5,7 +5,7 @@
 """
 
 from collections import Counter
-from functools import cache
+from functools import cache, wraps
 from math import sqrt
 
 import numpy as np
@@ -17,6 +17,7 @@ from dphh.mechanisms.counts import run as counts_levels
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.gathering import Gathering
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
 FINDS = {
@@ -74,6 +75,45 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(writ
             for those in (rows, some)
         )
         assert (family["counted"], family["kept"]) == (len(of_it), len(kept_of_it))
+
+
+@pytest.mark.parametrize("how", FINDS)
+def test_the_corpus_is_read_once_to_find_and_to_count(written, monkeypatch, how):
+    shipped, read = Gathering.add, []
+
+    @wraps(shipped)
+    def add(gathering, users, *more):
+        read.append(len(users))
+        return shipped(gathering, users, *more)
+
+    monkeypatch.setattr(Gathering, "add", add)
+    release = FINDS[how](written(SHARED), counts=0.3).run(randomness=ExactCounts())
+    assert release.manifest["counting"]["counted"]
+    assert sum(read) == len(SHARED)
+
+
+@pytest.mark.parametrize("how", FINDS)
+def test_groups_change_nothing_of_what_is_found(tmp_path, engine, how):
+    """Where texts end the group is told beside the words: also of more groups than words."""
+    groups = [f"group {number}" for number in range(40)]
+    rows = [(user, text, groups[(user + place) % 40]) for place, (user, text) in enumerate(SHARED)]
+    path = tmp_path / "corpus.parquet"
+    pl.DataFrame(rows, schema=["who", "what", "where"], orient="row").write_parquet(path)
+    corpus = Corpus(path, user="who", text="what")
+    alike, by_group = (
+        FINDS[how](corpus, counts=0.3, **by).run(randomness=ExactCounts(), engine=engine)
+        for by in ({}, {"by": "where", "groups": groups[:30]})
+    )
+    found = {(*row["tokens"],): row["score"] for row in alike}
+    assert {(*row["tokens"],): row["score"] for row in by_group} == found
+    for row in by_group:
+        text = f" {' '.join(row['tokens'])} "
+        users = {
+            user
+            for user, held, group in rows
+            if text in f" {held} " and row["group"] == (group if group in groups[:30] else "other")
+        }
+        assert row["users"] == len(users)
 
 
 def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeypatch):

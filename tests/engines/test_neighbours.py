@@ -26,8 +26,9 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, ldp_trie
 from dphh.engines import ENGINES
+from dphh.engines.host import Lookup
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.counts.run import draw_counts
+from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
@@ -42,6 +43,7 @@ from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import ONE_W
 from dphh.udfs.kernel.gathering import ReadWords
+from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.positions import ValuesByWord
 from tests.conftest import NoNoise
 from tests.engines.ladders import Quiet
@@ -149,8 +151,9 @@ def test_grams_of_every_level_of_dpne(engine, others, newcomer):
     is_added_up(levels, others, newcomer, 2**BITS)
 
 
+@pytest.mark.parametrize("listed", [False, True])
 @of_neighbours
-def test_counts_of_public_items(engine, others, newcomer):
+def test_counts_of_public_items(engine, listed, others, newcomer):
     """Some of them in a text beside others, some held by nobody; four count in full."""
     of = [("w0",), ("w1",), ("w2",), ("w0", "w1"), ("rare",), ("rare", "w0"), ("of nobody",)]
     plan = counts(of=of, max_held=4, epsilon=1.0, delta=1e-8)
@@ -158,7 +161,11 @@ def test_counts_of_public_items(engine, others, newcomer):
 
     def keys(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
-            table = draw_counts(host, level, plan["of"], plan["groups"])
+            if listed:
+                table = draw_listed_counts(host, level, plan["of"], plan["groups"])
+            else:
+                host.gather("users", ReadWords(marks_ends=True))
+                table = draw_counts(host, level, plan["of"])
         found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
         assert len(found) == level.weighing.keys + level.weighing.octave_count
         yield +Counter(found)
@@ -174,6 +181,49 @@ def rows_of(host: Any, table: str, *columns: str) -> list[tuple[Any, ...]]:
     if host.name == "polars":
         return [*host.tables[table].select(columns).rows()]
     return [*map(tuple, host.spark.sql(asked).collect())]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_block_has_the_same_users_in_the_same_order_in_every_table(engine, monkeypatch):
+    """By the block's number, what two steps made of a user is put side by side: never by a hash,
+    which two users may have in common."""
+    monkeypatch.setattr("dphh.udfs.kernel.gathering.POSITIONS_PER_ROW", 20)
+    names = [f"w{user}" for user in range(200)]
+    rows = [(f"u{user}", name + " a b" * (user % 5)) for user, name in enumerate(names)]
+
+    def of_each_user(table: str, values: str) -> dict[tuple[int, int], list[int]]:
+        """The values of each user, by block and place in the block."""
+        found = {}
+        for block, *columns in rows_of(host, table, "block", "lengths", values):
+            kinds = "<i4", "<i8" if values == "keys" else "<i4"
+            lengths, held = (
+                np.frombuffer(column, kind) if isinstance(column, bytes) else np.array(column)
+                for column, kind in zip(columns, kinds, strict=True)
+            )
+            for place, of_user in enumerate(np.split(held, np.cumsum(lengths)[:-1])):
+                assert (block, place) not in found
+                found[block, place] = of_user.tolist()
+        return found
+
+    with opened(engine, [*rows, *rows], NoNoise()) as host:
+        host.gather("users", ReadWords(marks_ends=True))
+        users = of_each_user("users", "ids")
+        hashes = dict(rows_of(host, "users", "block", "user_hashes"))
+        assert len(users) == len(rows)
+        PositionsTable(host, keeps_users=True).update_positions(first_ladder(pa.array(["a", "b"])))
+        host.run(
+            "counted_users",
+            given=Lookup(GivenGrams([(name,) for name in names], 1, beginnings=False)),
+        )
+        counted = of_each_user("counted_users", "ids")
+        positions = of_each_user("positions", "keys")
+        assert dict(rows_of(host, "positions", "block", "user_hashes")) == hashes
+    assert users.keys() == counted.keys() == positions.keys()
+    assert sorted(counted.values()) == [[user] for user in range(len(rows))]
+    for place, (user,) in counted.items():
+        pairs = sum(key >= 0 for key in positions[place])
+        assert pairs == 2 * max(2 * (user % 5) - 1, 0)
+        assert len(users[place]) == 2 * (2 + 2 * (user % 5))
 
 
 def walkers(host: Any) -> Counter[Any]:

@@ -22,12 +22,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.mechanisms.counts.run import draw_counts
+from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 from tests.conftest import NoNoise
@@ -365,6 +366,7 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
 # Counts
 
 
+@pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 @given(
     rows=st.lists(
@@ -376,7 +378,8 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
     seed=SEEDS,
 )
 @FEW
-def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
+def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
+    """Of a list, and in users who were gathered with all their words to find what is counted."""
     asked = [("a",), ("b",), ("a", "b"), ("b", "a"), ("a", "a", "b"), ("\0",), ("é", "日本", "a")]
     groups = {"by": "where", "groups": ["DE", "FR"]} if grouped else {}
     schema = {"who": pl.Int64, "what": pl.List(pl.String), "where": pl.String}
@@ -385,7 +388,11 @@ def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
     plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
     (level,) = plan.levels
     with host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
-        drawn = draw_counts(host, level, plan["of"], plan["groups"])
+        if listed:
+            drawn = draw_listed_counts(host, level, plan["of"], plan["groups"])
+        else:
+            host.gather("users", ReadWords(marks_ends=True, groups=plan["groups"]))
+            drawn = draw_counts(host, level, plan["of"])
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
     names = ["DE", "FR", "other"] if grouped else [None]
     table = pa.table(

@@ -16,7 +16,7 @@ from dphh.registry import run_levels
 from dphh.run import release_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
-from dphh.udfs.kernel.gathering import Gathering, Numbering
+from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.text.vocabulary import Vocabulary
 from tests.engines.levels import unstored
 
@@ -43,9 +43,9 @@ class SmallHost(Host):
         texts = pa.array(tokens, pa.list_(pa.string()))
         self.tables["tokens_of_rows"] = names, texts, pa.nulls(len(names), pa.string())
 
-    def gather(self, table: str, numbering: Numbering) -> None:
+    def gather(self, table: str, reading: ReadWords) -> None:
         self.open()
-        gathering = Gathering(numbering.reader(self.words))
+        gathering = Gathering(reading.reader(self.words))
         gathering.add(*self.tables["tokens_of_rows"])
         gathering.finish_adding()
         self.words.close()

@@ -189,6 +189,20 @@ def test_released_words_are_found_by_their_spelling_in_every_block() -> None:
     assert of_words(blocks.combine_chunks()) == weighed(held - {"be", "not"} for held in HELD)
 
 
+def test_the_end_of_a_text_says_its_group_whatever_words_a_block_has() -> None:
+    texts = [["b"], ["c", "b"], ["a"]]
+    table = pa.table([["ann"] * 3, texts, ["y", None, "x"]], ["user_id", "content", "group_name"])
+    reading = ReadWords(marks_ends=True, groups=("x", "y", "z"))
+    (block,) = gathering.blocks_of(reading, "x", "x")(iter(table.to_batches()))
+    words = block["words"][0].as_py()
+    ids = np.frombuffer(block["ids"][0].as_py(), "<i4").tolist()
+    assert [number if number < 0 else words[number] for number in ids] == [
+        *("b", -2),
+        *("c", "b", -4),
+        *("a", -1),
+    ]
+
+
 def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
     assert of_words(blocks_of({None: [[], ["", ""]], "ann": [["a"]]})) == {"a": 1024}
     with pytest.raises(RuntimeError, match="dphh: NULL user"):

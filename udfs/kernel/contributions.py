@@ -116,17 +116,18 @@ def contributions(
 def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     """Each pair of numbers once, in ascending order of the first, then the second.
 
-    Pairs whose first number is -1 are dropped. The first may be a pair itself, left * 2^32 + right.
-    A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
+    Pairs whose first number is negative are dropped. The first may be a pair itself, left * 2^32 +
+    right. A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
     """
     for_second = int(second.max(initial=0)).bit_length()
     after_largest = int(first.max(initial=0)) + 1
-    kind: Any = np.uint32 if after_largest.bit_length() + for_second <= 32 else np.uint64
+    numbers = after_largest - int(first.min(initial=0))
+    kind: Any = np.uint32 if numbers.bit_length() + for_second <= 32 else np.uint64
     pairs = first.astype(kind)
     pairs <<= kind(for_second)
     pairs |= second.astype(kind, copy=False)
     pairs.sort()
-    # What -1 became comes last.
+    # What negative numbers became comes last.
     pairs = pairs[: np.searchsorted(pairs, kind(after_largest) << kind(for_second))]
     pairs = pairs.take(first_occurrences(pairs))
     right = pairs & kind((1 << for_second) - 1)

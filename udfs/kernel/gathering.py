@@ -1,5 +1,5 @@
 """Gathers texts, which arrive in any order, into rows of whole users: lists of the word ids in a
-user's texts, or of the keys of given items that the user holds (their numbering).
+user's texts.
 
 DuckDB and Polars gather a corpus in one process. On Spark each task gathers the users of its part.
 """
@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import first_occurrences
-from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
@@ -49,27 +48,30 @@ FOUR_BYTE_POSITIONS = 1 << 32
 TextReader = Callable[[pa.Table], tuple[Integers, Any]]
 
 
-class Numbering(Protocol):
-    """How the tokens of texts become integers: `ReadWords` or `ReadItems`."""
-
-    def reader(self, vocabulary: Vocabulary) -> TextReader:
-        """The function that reads texts; `vocabulary` gives words their ids."""
-
-
 @dataclass(frozen=True)
 class ReadWords:
-    """Texts become word ids. A text without a word takes no position."""
+    """How the tokens of texts become word ids. A text without a word takes no position."""
 
-    #: Whether -1 marks a text's end: needed where neighbouring words matter.
+    #: Whether a negative number marks a text's end: needed where neighbouring words matter, or the
+    #: text's group. It is -1 - (the number of the group).
     marks_ends: bool = False
+    #: The declared groups, in which users of items will be counted.
+    groups: Sequence[str] = ()
+    #: The words that matter, if others only keep these apart: other words get one id together, and
+    #: those between two other words take no position.
+    only: Sequence[str] | None = None
 
     def reader(self, vocabulary: Vocabulary) -> TextReader:
         vocabulary.open()
+        ids_of = vocabulary.ids if self.only is None else _ids_of_some(vocabulary, self.only)
 
         def read(texts: pa.Table) -> tuple[Integers, Any]:
             tokens = one_array(texts.column("tokens"))
-            ids = vocabulary.ids(tokens.flatten())
+            ids = ids_of(tokens.flatten())
             lengths, positions = positions_of_texts(lengths_of(tokens), ids, self.marks_ends)
+            if self.groups:
+                assert self.marks_ends
+                positions[np.cumsum(lengths) - 1] -= _numbers_of_groups(texts, self.groups)
             if self.marks_ends and (lengths == 1).any():
                 positions = positions[np.repeat(lengths > 1, lengths)]
                 lengths = np.where(lengths > 1, lengths, 0)
@@ -78,25 +80,33 @@ class ReadWords:
         return read
 
 
-@dataclass(frozen=True, eq=False)
-class ReadItems:
-    """Texts become the keys of the given items in them, by the declared groups. Undeclared groups,
-    and NULL, count as the last group. A key in several texts of a user appears several times."""
+def _ids_of_some(vocabulary: Vocabulary, some: Sequence[str]) -> Callable[[Any], Any]:
+    """A function that finds word ids as `vocabulary.ids` does, but gives one id to all words that
+    are not among `some`, and -1 where such a word stands between two others."""
+    no_words = "", None
+    known = pa.array([*some, *no_words], pa.large_string())
+    # The one id is that of a word which is longer than all of these.
+    other = "x" * (1 + max(map(len, some), default=0))
+    ids_of_known = vocabulary.ids(pa.array([*some, *no_words, other], pa.large_string()))
 
-    given: GivenGrams
-    groups: Sequence[str]
+    def ids_of(spelled: Any) -> Any:
+        at = pc.index_in(spelled.cast(pa.large_string()), value_set=known).fill_null(-1).to_numpy()
+        ids = ids_of_known.take(at, mode="wrap")
+        are_other = at < 0
+        between = are_other[:-2] & are_other[1:-1] & are_other[2:]
+        ids[1:-1][between] = -1
+        return ids
 
-    def reader(self, _: Vocabulary) -> TextReader:
-        def read(texts: pa.Table) -> tuple[Integers, Any]:
-            numbers = None
-            if self.given.groups > 1:
-                names = one_array(texts.column("group_name")).cast(pa.large_string())
-                declared = pc.index_in(names, value_set=pa.array(self.groups, pa.large_string()))
-                numbers = declared.fill_null(len(self.groups)).to_numpy()
-            lengths, keys = self.given.keys_in_texts(one_array(texts.column("tokens")), numbers)
-            return lengths, keys.astype(np.int32)
+    return ids_of
 
-        return read
+
+def _numbers_of_groups(texts: pa.Table, groups: Sequence[str]) -> NDArray[np.int32]:
+    """The number of each text's group among those declared; undeclared ones, and NULL, are one
+    more."""
+    names = one_array(texts.column("group_name")).cast(pa.large_string())
+    declared = pc.index_in(names, value_set=pa.array(groups, pa.large_string()))
+    numbers: NDArray[np.int32] = declared.fill_null(len(groups)).to_numpy()
+    return numbers
 
 
 class GrowingArray:
@@ -237,8 +247,14 @@ class Gathering:
             self._texts.clear()
 
     def rows(self) -> Iterator[pa.Table]:
-        """The users as rows of lists (user_hashes, lengths, ids). For use after `finish_adding`."""
-        return (rows_of_users(*users) for users in self.users())
+        """The users as rows of lists (block, user_hashes, lengths, ids): the block is the row's own
+        number. For use after `finish_adding`."""
+        block = 0
+        for users in self.users():
+            rows = rows_of_users(*users)
+            numbers = np.arange(block, block + rows.num_rows)
+            yield rows.add_column(0, "block", pa.array(numbers))
+            block += rows.num_rows
 
     def users(self) -> Iterator[Users]:
         """All users, in some order, a million positions or so at a time. After `finish_adding`."""
@@ -265,7 +281,11 @@ class Gathering:
         kind: Any = np.uint32 if len(positions) < FOUR_BYTE_POSITIONS else np.int64
         begins: Any = np.cumsum(lengths, dtype=kind)
         begins -= lengths.view(np.uint32)  # as unsigned numbers: no length is below 0
+        last = None
         for users, texts in texts_by_user(gathered.users):
+            # What a user adds is bounded only if all of the user's texts are here.
+            assert last is None or users[0] > last
+            last = users[-1]
             of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = first_occurrences(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)

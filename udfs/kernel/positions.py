@@ -1,7 +1,8 @@
 """The ladder's positions: which released gram starts at which position of the users' texts.
 
 Neighbours in an array of positions are neighbours in a text. -1 marks a position where no released
-gram starts, and the end of each text, so that no pair spans two texts or two users.
+gram starts, and the end of each text, so that no pair spans two texts or two users. Among word ids
+any negative number marks a text's end.
 
 What functions look up at positions is here too: keys of grams, and the words that word ids stand
 for (in one process the run's vocabulary, on Spark the list of words that a block has), with public
@@ -176,6 +177,12 @@ class WordsOfBlock:
 
     def hashes(self) -> Hashes:
         return np.append(hash_texts(self.words), np.uint64(0))
+
+
+def values_of_ids(values_by_id: NDArray[Any], ids: Any) -> NDArray[Any]:
+    """The values of these word ids; at a text's end the last element, which is for no word."""
+    values: NDArray[Any] = values_by_id.take(np.maximum(ids, -1), mode="wrap")
+    return values
 
 
 @dataclass(frozen=True, eq=False)

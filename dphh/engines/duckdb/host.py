@@ -14,7 +14,7 @@ from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.rows import Limits, Rows, register_arrow
 from dphh.sql import query
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function, functions
-from dphh.udfs.kernel.gathering import Numbering
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.positions import WordsWithIds, values_by_key
 from dphh.udfs.noise.randomness import Randomness
@@ -79,15 +79,15 @@ class DuckDBHost(OneProcessHost):
         """`dphh_spelled(word_id)`, the word that has this id."""
         return self.words.spellings(one_array(word_ids).to_numpy())
 
-    def gather(self, table: str, numbering: Numbering) -> None:
+    def gather(self, table: str, reading: ReadWords) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""
         self.drop(table)
         with replace_duckdb_errors("gather_texts"):
             self.con.execute(
-                f"CREATE TEMP TABLE {table} "
-                "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
+                f"CREATE TEMP TABLE {table} (block BIGINT, user_hashes BIGINT[], "
+                "lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
-            for rows in self.whole_users(numbering, self.words):
+            for rows in self.whole_users(reading, self.words):
                 self.memory.update_limit()  # DuckDB may use the memory that the vocabulary frees
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} SELECT *, NULL FROM made")

@@ -23,11 +23,12 @@ from dphh.reader.corpus import Corpus
 from dphh.reader.failures import EngineFailures, replace_duckdb_errors
 from dphh.reader.rows import Limits
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, Constant
-from dphh.udfs.kernel.gathering import Numbering
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import Randomness, needs_keys
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 
-USERS_SCHEMA = {
+USERS_SCHEMA: dict[str, Any] = {
+    "block": pl.Int64,
     "user_hashes": pl.List(pl.Int64),
     "lengths": pl.List(pl.Int32),
     "ids": pl.List(pl.Int32),
@@ -68,8 +69,8 @@ class PolarsHost(OneProcessHost):
         super().__init__(corpus, randomness, limits)
         self.tables: dict[str, pl.DataFrame] = {}
 
-    def gather(self, table: str, numbering: Numbering) -> None:
-        gathered = self.whole_users(numbering, self.words)
+    def gather(self, table: str, reading: ReadWords) -> None:
+        gathered = self.whole_users(reading, self.words)
         rows = [cast(pl.DataFrame, pl.from_arrow(rows)) for rows in gathered]
         self.tables[table] = pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *rows])
 

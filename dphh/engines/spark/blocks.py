@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.udfs.kernel.gathering import Gathering, Numbering, Users, slices_by_bytes
+from dphh.udfs.kernel.gathering import Gathering, ReadWords, Users, slices_by_bytes
 from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of_runs
 from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
 from dphh.udfs.text.tokens import tokens_by_duckdb
@@ -27,13 +27,13 @@ LEAST_BLOCK_POSITIONS = 1 << 22
 Batches = Iterator[pa.RecordBatch]
 
 
-def blocks_of(numbering: Numbering, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
+def blocks_of(reading: ReadWords, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
     """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. One
     call must get all rows of each user. `tokens_sql` makes tokens of the content `column`."""
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
-        gathering = Gathering(numbering.reader(words))
+        gathering = Gathering(reading.reader(words))
         for batch in batches:
             for rows in slices_by_bytes(pa.Table.from_batches([batch])):
                 content = one_array(rows.column("content"))
@@ -67,11 +67,11 @@ def _block_of_users(users: Users, words: Vocabulary) -> pa.RecordBatch:
     ids, spelled = users.positions, pa.nulls(1, pa.list_(pa.string()))
     if len(words):
         there = np.zeros(len(words) + 1, dtype=np.bool_)
-        there[ids] = True
+        there[np.maximum(ids, -1)] = True
         own = np.flatnonzero(there[:-1])
         numbers = np.full(len(there), -1, dtype=np.int32)
         numbers[own] = np.arange(len(own), dtype=np.int32)
-        ids = numbers.take(ids, mode="wrap")
+        ids = np.where(ids < 0, ids, numbers.take(ids, mode="clip"))
         spelled = pa.array([words.spellings(own)], pa.list_(pa.string()))
     columns = [
         pa.array([users.user_hashes.astype("<i8").tobytes()], pa.binary()),
@@ -86,9 +86,7 @@ def _block_of_users(users: Users, words: Vocabulary) -> pa.RecordBatch:
 # the values of a part and, from each block, the block's keys in that part, as one row: with one key
 # a row, it would cost more than all else of a level.
 
-#: A block's name is its place in the files of its table, because two blocks may hold the same.
-BLOCK_NAME_SQL = "concat(_metadata.file_name, ' ', _metadata.row_index) AS block"
-VALUES_SCHEMA = "block string, places array<bigint>, values array<bigint>"
+VALUES_SCHEMA = "block bigint, places array<bigint>, values array<bigint>"
 
 
 def part_of_key(part_count: int) -> Callable[[pa.Array], pa.Array]:

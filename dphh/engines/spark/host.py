@@ -37,7 +37,7 @@ from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 from dphh.sql import query
 from dphh.udfs.functions import functions, functions_called_in
-from dphh.udfs.kernel.gathering import Numbering
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import Randomness
 
 #: Settings on which results and privacy depend; they replace the cluster's defaults.
@@ -139,13 +139,14 @@ class SparkHost(Host):
             self._opened.load()
             self._is_open = True
 
-    def gather(self, table: str, numbering: Numbering) -> None:
+    def gather(self, table: str, reading: ReadWords) -> None:
         self.open()
         with hide_spark_errors("gather_texts"):
             self._describe_job("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
-            gathered = blocks.blocks_of(numbering, *self._opened.tokens)
-            self.write(table, rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA))
+            gathered = blocks.blocks_of(reading, *self._opened.tokens)
+            made = rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA)
+            self.write(table, made.selectExpr("monotonically_increasing_id() AS block", "*"))
 
     def run(self, step: str, **parameters: Any) -> None:
         with hide_spark_errors(step):
@@ -227,15 +228,15 @@ class SparkHost(Host):
             values = self.lazy_frame(step, spark_sql(step), arguments)
             register_arrow(self.spark, "dphh_part", blocks.part_of_key(part_count), "int")
             of_values = values.selectExpr("dphh_part(key) AS part", "key", "value").groupBy("part")
-            of_blocks = table.selectExpr(blocks.BLOCK_NAME_SQL, held).mapInArrow(
+            of_blocks = table.select("block", held).mapInArrow(
                 partial(blocks.keys_of_blocks, part_count=part_count),
-                f"part int, block string, places array<bigint>, keys array<{kind}>",
+                f"part int, block bigint, places array<bigint>, keys array<{kind}>",
             )
             of_parts = of_blocks.groupBy("part").cogroup(of_values)
             found = of_parts.applyInArrow(blocks.values_of_keys, blocks.VALUES_SCHEMA)
             lists = collect_list(struct("places", "values")).alias(name)
             brought = found.groupBy("block").agg(lists)
-            whole = table.selectExpr(blocks.BLOCK_NAME_SQL, "*").join(brought, "block", "left")
+            whole = table.join(brought, "block", "left")
             whole.createOrReplaceTempView(f"{to}_with_{name}")
             self._brought[name] = to
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
-from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.engines.host import Draw, DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
-from dphh.mechanisms.running import GATHER, Draws, LevelDone, as_array
+from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, as_array
 from dphh.price import Price
 from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.gathering import ReadItems
+from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
 
 Item = Sequence[str]
@@ -37,7 +38,8 @@ def count_listed_items(
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
-    done, counted = counts_with_intervals(host, once, level, listed, price["groups"])
+    draw = partial(draw_listed_counts, host, level, listed, price["groups"])
+    done, counted = counts_with_intervals(once, level, listed, price["groups"], draw)
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -54,11 +56,11 @@ def count_listed_items(
 
 
 def counts_with_intervals(
-    host: Host, once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+    once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str], draw: Draw
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and users, low and high, with a row for each item and group, which
     has NULLs if `min_users` leaves it out."""
-    drawn = once("counts", lambda: draw_counts(host, level, items, groups))
+    drawn = once("counts", draw)
     keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
     noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
     counts, lost = np.split(noisy, [level.keys])
@@ -106,16 +108,25 @@ def _with_kept(
             yield Family(counted=all_of_it, kept=some, **name)
 
 
-def draw_counts(
+def draw_listed_counts(
     host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> Any:
-    """Noised sums (key, noisy): how many users hold each item, in each group and outside all
+    """Gather texts, of whose words only those of the items matter, and draw counts of the items."""
+    words = sorted({word for item in items for word in item} - {END_OF_TEXT})
+    host.gather("users", ReadWords(marks_ends=True, groups=groups, only=words))
+    # users (block, user_hashes, lengths, ids, words)
+    return draw_counts(host, level, items)
+
+
+def draw_counts(host: Host, level: CountsLevel, items: Sequence[Item]) -> Any:
+    """Noised sums (key, noisy): how many of `users` hold each item, in each group and outside all
     groups; then what bounding removed, one sum for each octave of the number of items a user holds
     (K to 2K, 2K to 4K, and so on)."""
     weighing = level.weighing
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
-    host.gather("counted_users", ReadItems(given, groups))
-    # counted_users (user_hashes, lengths, ids, words): an id is the key of an item in a group
+    host.run("counted_users", given=Lookup(given))
+    host.drop("users")
+    # counted_users (block, lengths, ids): an id is the key of an item in a group
     host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octave_count)}))
     host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
     # noised (key, noisy): a row for every key and every octave
@@ -147,7 +158,13 @@ def count_found_items(
             else counted_rows.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
-        done, columns = counts_with_intervals(host, once, level, items, counting.groups)
+        # A trie has chosen one sequence of each user; the others are read here.
+        draw = (
+            partial(draw_listed_counts, host, level, items, counting.groups)
+            if counting.beginnings
+            else partial(draw_counts, host, level, items)
+        )
+        done, columns = counts_with_intervals(once, level, items, counting.groups, draw)
         said |= done.to_json()
     # For each found row, the index of its count in the first group, which its counts in the other
     # groups follow; -1 if it was not counted.
@@ -190,8 +207,10 @@ def _sequences_of_rows(found_rows: Any) -> list[Item]:
 def counts_draws(price: Price) -> Draws:
     """What `draw_counts` asks. The noise of counts of what was found follows from how much was."""
     known: dict[str, Any] = {"purpose": "counts"}
+    gather = GATHER if price.counting is None or price.counting.beginnings else []
     if price.counting is None:
         (level,) = price.levels
         assert isinstance(level, CountsLevel)
         known["sigma"] = level.sigma_grid
-    yield "counts", [*GATHER, ("counts_level", known), ("counts_drawn", {})]
+    counted: list[Step] = [("counted_users", {}), ("counts_level", known), ("counts_drawn", {})]
+    yield "counts", [*gather, *counted]

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.run import count_listed_items, counts_draws
 from dphh.mechanisms.ngrams.forecast.run import forecast_draws, words_with_prior
-from dphh.mechanisms.running import Draws, LevelDone
+from dphh.mechanisms.running import Draws, LevelDone, words_of_texts
 from dphh.mechanisms.set_union.run import set_union_draws, set_union_levels
 from dphh.price import Price
-from dphh.udfs.kernel.gathering import ReadWords
 
 
 def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     if price.method == "domain":
         yield from count_listed_items(price["domain"], price, host, once, joiner)
     elif price.prior is not None:
-        host.gather("users", ReadWords())
+        host.gather("users", words_of_texts(price))
         yield from words_with_prior(price, host, once, 1)
     else:
         yield from set_union_levels(price, host, once, joiner)

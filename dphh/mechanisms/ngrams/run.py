@@ -34,11 +34,11 @@ from dphh.mechanisms.running import (
     scored_rows,
     scored_words,
     steps_of,
+    words_of_texts,
 )
 from dphh.mechanisms.set_union.draws import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.price import Price
-from dphh.udfs.kernel.gathering import ReadWords
 
 
 def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
@@ -49,8 +49,8 @@ def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iter
 def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    host.gather("users", ReadWords(marks_ends=True))
-    # users (user_hashes, lengths, ids, words)
+    host.gather("users", words_of_texts(price, marks_ends=True))
+    # users (block, user_hashes, lengths, ids, words)
     passed = once("ngrams/level 1", lambda: draw_words(host, base, "ngrams/level 1"))
     keys = as_array(passed.column("key"), pa.string())
     order = pc.sort_indices(keys)
@@ -59,7 +59,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
     yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
     ladder = first_ladder(vocabulary)
-    positions = PositionsTable(host)
+    positions = PositionsTable(host, keeps_users=price.counting is not None)
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         valid = ladder.valid_grams()
@@ -86,7 +86,7 @@ def draw_dpne_level(
     the threshold, including those that no user holds."""
     host = positions.host
     positions.update_positions(ladder)
-    # positions (user_hashes, lengths, keys): the valid gram at each position
+    # positions (block, user_hashes, lengths, keys): the valid gram at each position
     host.run("grams_level", **bounding_parameters(host, level, purpose))
     # noised (key, noisy), of the valid grams that a user keeps
     reached = {"threshold": level.threshold_grid, "purpose": purpose}

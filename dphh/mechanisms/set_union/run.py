@@ -16,16 +16,16 @@ from dphh.mechanisms.running import (
     as_array,
     integer_columns,
     scored_words,
+    words_of_texts,
 )
 from dphh.mechanisms.set_union.levels import ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.set_union.methods import METHODS
 from dphh.price import Price
-from dphh.udfs.kernel.gathering import ReadWords
 
 
 def set_union_levels(price: Price, host: Host, once: DrawOnce, _: str) -> Iterator[LevelDone]:
-    host.gather("users", ReadWords())
-    # users (user_hashes, lengths, ids, words)
+    host.gather("users", words_of_texts(price))
+    # users (block, user_hashes, lengths, ids, words)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     most: int | None = None
     for level, passed in METHODS[price.method].run(planned, host, once):

@@ -73,6 +73,13 @@ def weights_of_round(
 
 
 @step
+def counted_users(host: PolarsHost, *, given: Any) -> Tables:
+    """For each user, the keys of the given items that the user holds, each once."""
+    found = host.call("keys_of_items", "lengths", "ids", given)
+    return {"counted_users": host.table("users").select("block", found=found).unnest("found")}
+
+
+@step
 def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Tables:
     """A user adds one user's weight to each key held, or less if they hold more than max_items.
     What each of their keys gets less is added once, to the octave of the number of keys that they

@@ -36,9 +36,9 @@ def positions_of_grams(host: PolarsHost, *, released: Any) -> Tables:
 
 
 def _next_positions(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
-    positions = host.table(table).select("user_hashes", "lengths", grams=grams)
+    positions = host.table(table).select("block", "user_hashes", "lengths", grams=grams)
     pairs = host.call("pairs", "lengths", "grams")
-    return {"next_positions": positions.select("user_hashes", pairs=pairs).unnest("pairs")}
+    return {"next_positions": positions.select("block", "user_hashes", pairs=pairs).unnest("pairs")}
 
 
 @step
@@ -68,7 +68,7 @@ def positions_with_list(
     the first ones in an order of the user's own."""
     users = host.table("users")
     counting = host.call("keys_of_words", *USERS_COLUMNS, keys, first_unlisted_key, max_items, salt)
-    return {"positions": users.select("user_hashes", "lengths", keys=counting)}
+    return {"positions": users.select("block", "user_hashes", "lengths", keys=counting)}
 
 
 @step

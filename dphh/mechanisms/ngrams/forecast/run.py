@@ -48,6 +48,7 @@ from dphh.mechanisms.running import (
     scored_rows,
     scored_words,
     steps_of,
+    words_of_texts,
 )
 from dphh.mechanisms.set_union.draws import draw_together, drawn_salt, rounds_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
@@ -62,7 +63,6 @@ from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.kernel.gathering import ReadWords
 
 #: The words that level 1 released, in ascending order; their masses; and how many even shares of
 #: the budget the level took.
@@ -70,14 +70,15 @@ ReleasedWords = tuple[Any, Floats, float]
 
 
 def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    host.gather("users", ReadWords(marks_ends=True))
-    # users (user_hashes, lengths, ids, words)
+    host.gather("users", words_of_texts(price, marks_ends=True))
+    # users (block, user_hashes, lengths, ids, words)
     max_n = price["max_n"]
     level_1 = _words_without_prior if price.prior is None else words_with_prior
     words, masses, even_shares = yield from level_1(price, host, once, max_n)
 
     ladder, masses_before = first_ladder(words), np.array([masses.sum()])
-    budget, positions = BudgetLeft(1 - even_shares / max_n, 2, max_n), PositionsTable(host)
+    budget = BudgetLeft(1 - even_shares / max_n, 2, max_n)
+    positions = PositionsTable(host, keeps_users=price.counting is not None)
     for planned in (x for x in price.levels if isinstance(x, ForecastLevel)):
         lift = None if price.prior is None else lift_counts(price.prior, ladder)
         level = level_above(planned, ladder, masses, masses_before, budget, lift)
@@ -126,7 +127,7 @@ def draw_level_above(
     """Draw the level above this ladder. The table (key, mass) of its release, as the journal stores
     it: the keys -1 and -2 stand for the shares of mu^2 of round 1 and round 2."""
     positions.update_positions(ladder)
-    # positions (user_hashes, lengths, keys, ends): the valid gram at each position
+    # positions (block, user_hashes, lengths, keys): the valid gram at each position
     drawn = draw_two_rounds(positions.host, level, purpose)
     (keys,) = integer_columns(drawn.passed, "key")
     return pa.table({"key": np.r_[-1, -2, keys], "mass": np.r_[drawn.shares, drawn.masses]})
@@ -168,7 +169,7 @@ def draw_words_with_prior(
     # brought to users: each word's key
     bound = {"max_items": planned.max_items, "salt": drawn_salt(host, purpose)}
     host.run("positions_with_list", first_unlisted_key=listed, **bound)
-    # positions (user_hashes, lengths, keys)
+    # positions (block, user_hashes, lengths, keys)
     drawn = draw_two_rounds(host, level_of_listed_words(planned, prior, max_n), purpose)
     host.drop("positions", "listed")
     return table_of_words(prior.vocabulary, drawn)

@@ -126,10 +126,11 @@ def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
 class PositionsTable:
     """The table `positions` of a host: where in users' texts the valid grams of a level are. It is
     updated rung by rung. A continued run does not ask for levels that it drew before, so one update
-    may have to process several rungs."""
+    may have to process several rungs. `keeps_users`: what is found will be counted in `users`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, *, keeps_users: bool = False) -> None:
         self.host = host
+        self._keeps_users = keeps_users
         self._rungs_done = 0
 
     def update_positions(self, ladder: Ladder) -> None:
@@ -138,10 +139,11 @@ class PositionsTable:
             if rung.level == 1:
                 released = Lookup(indices_by_word(ladder.vocabulary))
                 self.host.run("positions_of_words", released=released)
-                self.host.drop("users")
+                if not self._keeps_users:
+                    self.host.drop("users")
             else:
                 self.host.run("positions_of_grams", released=Lookup(KeyIndex(rung.keys)))
-            # next_positions (user_hashes, lengths, keys)
+            # next_positions (block, user_hashes, lengths, keys)
             self.host.rename_replacing("next_positions", "positions")
             self._rungs_done = rung.level
 

@@ -1,0 +1,15 @@
+-- Which of the given items each user holds, found in the texts that were gathered: a user's keys,
+-- one for each item and each group of texts in which the user holds the item.
+-- In: users (block, user_hashes, lengths, ids, words); $given, the items.
+-- Out: counted_users (block, lengths, ids), in each block the users in the order of `users`: how
+-- many keys each has, and the keys.
+CREATE TEMP TABLE counted_users AS
+WITH
+
+holding AS (
+    SELECT block, dphh_keys_of_items(lengths, ids, words, $given) AS held
+    FROM users
+)
+
+SELECT holding.block, holding.held.lengths, holding.held.ids
+FROM holding;
