@@ -175,11 +175,12 @@ class CountsLevel(LevelOnGrid):
         further = "; high also covers what bounding takes" if bounded else ""
         if self.min_users:
             tenth = number(self._grid_to_users(self.margins(Fraction(1, 10)).below))
-            further += f"; low is lower where few are shown, by {tenth} users if one of ten is"
+            further += f"; {tenth} to the lower side where one of ten is shown"
         return (
             whole + (", and for less of each beyond that" if bounded else ""),
             f"noise: {number(self.sigma)} users (one standard deviation)",
-            f"{self.means}, {number(self.half_width)} users to either side: {shares}{further}",
+            f"intervals reach {number(self.half_width)} users to either side: {shares}{further}; "
+            f"{self.means}",
         )
 
 

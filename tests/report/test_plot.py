@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from dphh import UsageError
+from tests.report.every import COUNTED, release_of
 from tests.report.made import counted, items, ladder, trie, within_country
 
 pytest.importorskip("altair")
@@ -26,6 +27,21 @@ def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
         assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
         assert row["low"] < row["value"] < row["high"]
     assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
+
+
+@pytest.mark.parametrize("how", [how for how in COUNTED if how])
+def test_intervals_of_a_chart_are_those_of_the_table(how):
+    release = release_of(900, f"{how}ngrams")
+    seen = {
+        (row["item"], row["group"], row["value"], row["low"], row["high"])
+        for _, rows in drawn(release.plot(99))
+        for row in rows
+        if row["value"] is not None
+    }
+    columns = ("users", "low", "high")
+    assert seen == {
+        (row["item"], row.get("group", "all"), *(row[name] for name in columns)) for row in release
+    }
 
 
 def test_each_group_has_a_column_and_what_one_lacks_is_left_out():

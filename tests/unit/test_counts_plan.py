@@ -3,12 +3,14 @@
 
 from math import sqrt
 
+import numpy as np
 import polars as pl
 import pytest
 
 from dphh import Corpus, UsageError, counts, items, ngrams, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.privacy.accounting import compose
+from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
 from dphh.testing import SeededRandomness
@@ -209,6 +211,23 @@ def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
     said = " ".join(plan.describe().split())
     assert "for up to 4 of complete sequences, and prefixes that no released sequence" in said
     assert f"{number(plan.counting.noisiest_level.half_width)} users to either side" in said
+
+
+def test_who_holds_what_alone_is_shown_of_a_list_is_as_many_as_the_plan_says():
+    plan = items(corpus(), domain=[f"w{n}" for n in range(60)], min_users=50, **BUDGET)
+    assert plan_from_json(plan.dumps()) == plan
+    (level,), users, random = plan.levels, plan.finds.users, np.random.default_rng(2)
+    noise = np.rint(random.normal(0, level.sigma_grid, (2_000, 60))).astype(np.int64)
+    noise[:, 0] += users * level.weighing.unit
+    families = [np.zeros(60, np.int64)]
+    shown = [
+        0
+        in chosen_intervals(
+            noised, np.zeros(0, np.int64), level.weighing, level.sigma_grid, 0.95, 50, families
+        )[0]
+        for noised in noise
+    ]
+    assert abs(np.mean(shown) - 0.9) < 3 * sqrt(0.09 / 2_000)
 
 
 def test_no_number_of_finds_has_more_noise_than_the_plan_says():
