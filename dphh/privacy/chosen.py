@@ -63,18 +63,23 @@ def chosen_intervals(
     """The indices of the counts that are shown, and their estimates with the low and high ends of
     their intervals. Each array in `families` has, of each count, the number of its family."""
     counted = [np.bincount(family) for family in families]
+    sizes = [len(of_each) for of_each in counted]
+    # Counts that are in the same families have one q.
+    alike = np.ravel_multi_index(tuple(families), sizes)
     shown = np.arange(len(noised))
     while True:
-        numbers = np.stack([family[shown] for family in families])
-        kept = [np.bincount(family) for family in numbers]
-        alike, which = np.unique(numbers, axis=1, return_inverse=True)
+        kept = [np.bincount(family[shown]) for family in families]
+        ids, many = np.unique(alike[shown], return_counts=True)
+        in_order = np.argsort(alike[shown], kind="stable")
         found = np.zeros((3, len(shown)), np.int64)
-        for place, of_each in enumerate(alike.T.tolist()):
+        for of_each, end, number in zip(
+            zip(*np.unravel_index(ids, sizes), strict=True), np.cumsum(many), many, strict=True
+        ):
             share = min(
-                Fraction(int(its_kept[number]), int(its_counted[number]))
-                for its_kept, its_counted, number in zip(kept, counted, of_each, strict=True)
+                Fraction(int(its_kept[family]), int(its_counted[family]))
+                for its_kept, its_counted, family in zip(kept, counted, of_each, strict=True)
             )
-            those = which.reshape(-1) == place
+            those = in_order[end - number : end]
             found[:, those] = count_intervals(
                 noised[shown[those]], octave_sums, weighing, sigma, confidence, shown=share
             )
