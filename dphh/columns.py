@@ -48,8 +48,8 @@ COLUMN_MEANINGS = {
         "hold more items than count in full; of a beginning, a sequence that begins so; NULL where "
         "that was not counted"
     ),
-    "low": "with high, the interval that holds the true number of users",
-    "high": "with low, the interval that holds the true number of users, bounding included",
+    "low": "with high, the interval for the true number of users",
+    "high": "with low, the interval for the true number of users, bounding included",
 }
 COMMON_COLUMNS = ("level", "item", "tokens")
 #: What the column `group` says of all users who are in no declared group.
