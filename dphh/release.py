@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +25,7 @@ from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import events_from_json
 from dphh.reader.paths import local_path_to_write
-from dphh.wording.options import checked_call
+from dphh.wording.options import check_choice, checked_call
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
@@ -104,24 +104,27 @@ class Release:
         return frame
 
     @checked_call
-    def to_csv(self, path: str | Path) -> Path:
-        """Write the table as CSV, with `tokens` as a JSON list.
+    def to_csv(self, path: str | Path, *, separator: Literal[",", ";"] = ",") -> Path:
+        """Write the table as CSV for spreadsheets, with `tokens` as a JSON list.
 
-        A spreadsheet reads a text that begins with `=`, `+`, `-` or `@` as a formula, and users may
-        have written one. Such items get a leading quote, as spreadsheets recommend. Read
-        `release.parquet` where the exact texts matter.
+        All numbers are whole, scores are rounded: which sign begins decimals differs between
+        countries, and a spreadsheet may read 1.018 as a thousand. Where it takes decimal commas,
+        it splits cells at ";". A text that begins with `=`, `+`, `-` or `@` would be a formula, and
+        users may have written one: such items get a leading quote. Read `release.parquet` where
+        exact texts and scores matter.
         """
         import polars as pl
 
-        from dphh.wording.cells import safe_cell, safe_list_cell
+        from dphh.wording.cells import csv_of, safe_list_cell
 
-        frame = self.to_polars().with_columns(
-            pl.col(pl.String).map_elements(safe_cell, pl.String),
-            pl.Series("tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String),
+        check_choice("separator", separator, (",", ";"))
+        tokens = pl.Series(
+            "tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String
         )
-        text = frame.write_csv(quote_style="non_numeric")
+        whole = pl.col(pl.Float64).round().cast(pl.Int64)
+        data = csv_of(self.to_polars().with_columns(tokens, whole), separator)
         out = local_path_to_write("to_csv", path)
-        write_unless_other_file("to_csv", out, text.encode(), text[: text.index("\n") + 1].encode())
+        write_unless_other_file("to_csv", out, data, data[: data.index(separator.encode())])
         return out
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from dphh.cli.options import ledger_option
@@ -23,6 +25,13 @@ top_option = click.option(
 @click.argument("folder")
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
 @click.option("--csv", "csv_file", metavar="FILE", help="The table, as a CSV file.")
+@click.option(
+    "--separator",
+    type=click.Choice([",", ";"]),
+    default=",",
+    show_default=True,
+    help='Between the cells of the CSV file; ";" where decimals have a comma.',
+)
 @click.option("--title", help="The page's heading.")
 @top_option
 @click.option("--budget", is_flag=True, help="Show what is left in the accounts that paid.")
@@ -31,6 +40,7 @@ def report(
     folder: str,
     output: str | None,
     csv_file: str | None,
+    separator: Literal[",", ";"],
     title: str | None,
     top: int,
     budget: bool,
@@ -48,7 +58,7 @@ def report(
         raise click.UsageError("give a file: -o PAGE.html, or --csv TABLE.csv")
     release = Release.load(folder)
     if csv_file is not None:
-        click.echo(f"written to {release.to_csv(csv_file)}", err=True)
+        click.echo(f"written to {release.to_csv(csv_file, separator=separator)}", err=True)
     if output is not None:
         written = release.report(
             output,

@@ -58,7 +58,7 @@ from dphh.ledger.tables import (
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns, user_option
 from dphh.reader.paths import local_path_to_write
-from dphh.wording.cells import safe_cell
+from dphh.wording.cells import csv_of
 
 #: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
 PAYERS = """
@@ -242,8 +242,7 @@ class Ledger(Accounts):
         if target.suffix == ".parquet":
             table.write_parquet(written)
         else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
-            safe = pl.col(pl.String).map_elements(safe_cell, pl.String)
-            table.with_columns(safe).write_csv(written)
+            written.write(csv_of(table))
         write_unless_other_file("export", target, written.getvalue(), replace=replace)
         return len(listed)
 

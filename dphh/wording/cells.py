@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dphh.wording.unseen import UNSEEN
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The signs that begin a formula: ASCII, full-width, small, superscript and subscript ones, and the
 #: typographic minus.
@@ -35,3 +39,13 @@ def safe_list_cell(texts: Sequence[str]) -> str:
     return _FORMULA_START_AFTER_SEPARATOR.sub(
         lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said
     )
+
+
+def csv_of(frame: pl.DataFrame, separator: str = ",") -> bytes:
+    """The frame as a CSV file, with all texts in quotes, and none that is a formula. It begins with
+    a byte order mark, without which Excel takes it for no UTF-8."""
+    import polars as pl
+
+    safe = frame.with_columns(pl.col(pl.String).map_elements(safe_cell, pl.String))
+    text = safe.write_csv(separator=separator, quote_style="non_numeric", include_bom=True)
+    return text.encode()

@@ -17,6 +17,7 @@ from dphh.errors import CONTROL_CHARACTERS
 from dphh.report.phrases import is_maximal
 from dphh.wording.lines import one_line, visible_text
 from dphh.wording.unseen import replace_invisible
+from tests.report.every import release_of
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
 
 
@@ -111,7 +112,7 @@ def test_csv_holds_no_formula_and_comes_back(tmp_path):
     later = [f"a;{text}" for text in first] + ["c\t@d", "e\n-f", "g|＝1"]
     texts = [*first, *later, *NO_FORMULAS]
     path = items(texts).to_csv(tmp_path / "out.csv")
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     cells = [row["item"] for row in rows]
     assert all(cell.startswith("'") for cell in cells[: len(first)])
@@ -122,6 +123,29 @@ def test_csv_holds_no_formula_and_comes_back(tmp_path):
     assert not any(re.search(r";[^\w\\]*[=+\-@]", row["tokens"]) for row in rows[: len(first) * 2])
     with pytest.raises(UsageError, match="could not be written"):
         items().to_csv(tmp_path / "no" / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["counted ngrams", "grouped items", "ldp_trie 2", "items auto"])
+def test_a_spreadsheet_of_any_country_reads_the_csv(name, tmp_path):
+    """Excel takes a file for UTF-8 by its mark. Whole numbers have no decimal sign. The interval is
+    the release's, which is shown everywhere."""
+    release = release_of(900, name)
+    table = release.to_polars()
+    for separator in (",", ";", ","):  # each replaces the one before
+        data = release.to_csv(tmp_path / "out.csv", separator=separator).read_bytes()
+        assert data.startswith(b'\xef\xbb\xbf"level"' + separator.encode())
+        found = pl.read_csv(tmp_path / "out.csv", separator=separator)
+        assert (found.columns, len(found)) == (table.columns, len(table))
+        for column in ("users", "low", "high", "estimate"):
+            if column in table:
+                assert found[column].to_list() == table[column].cast(pl.Int64).to_list()
+        for column in {"score", "error"} & {*table.columns}:
+            assert not re.search(r"\d[.,]\d*[1-9]", "".join(map(str, found[column])))
+            whole = found[column].cast(pl.Int64)
+            assert whole.is_null().to_list() == table[column].is_null().to_list()
+            assert ((whole - table[column]).abs().max() or 0) <= 0.5
+    with pytest.raises(UsageError, match="separator: found"):
+        release.to_csv(tmp_path / "out.csv", separator="\t")
 
 
 def test_nothing_to_be_read_steers_a_terminal():
