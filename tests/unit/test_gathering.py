@@ -139,3 +139,17 @@ def test_long_texts_become_tokens_some_bytes_at_a_time(monkeypatch):
     assert all(size <= 2_000 for rows, size in sizes if rows > 1)
     (table,) = gathering.rows()
     assert sum(map(len, table.column("ids").to_pylist())) == len(texts)
+
+
+def test_words_that_do_not_matter_keep_those_that_do_apart():
+    """Also at the beginning and the end of a text; what is no word keeps nothing apart."""
+    words = Vocabulary()
+    read = ReadWords(marks_ends=True, only=["a", "b"]).reader(words)
+    texts = [["a", "x", "b"], ["x", "y", "z", "a", "", None, "b", "x"], ["a", "x", "y", "z", "b"]]
+    tokens = pa.array(texts, pa.list_(pa.string()))
+    lengths, ids = read(pa.table({"tokens": tokens}))
+    spelled = words.spellings(np.maximum(ids, 0)).to_pylist()
+    marked = [word if word in "ab" else "-" for word in spelled]
+    shown = [mark if at >= 0 else "," for at, mark in zip(ids, marked, strict=True)]
+    assert "".join(shown) == "a-b,--ab-,a--b,"
+    assert lengths.tolist() == [4, 6, 5]
