@@ -97,8 +97,7 @@ class CountsLevel(LevelOnGrid):
     relative_sigma: float
     confidence: float
     simultaneous: bool
-    #: The noised sums of what bounding removed from users, one for each octave of the number of
-    #: keys that a user holds: K < keys <= 2 K, 2 K < keys <= 4 K, and so on. None in a plan.
+    #: The noised losses: what bounding removed from the users of each class. None in a plan.
     lost_grid: tuple[int, ...] | None = None
     #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
     beginnings: bool = False
@@ -151,7 +150,7 @@ class CountsLevel(LevelOnGrid):
         return interval_margins(
             self.sigma_grid,
             self.confidence,
-            self.weighing.octave_count,
+            self.weighing.class_count,
             keys_at_once,
             shown if self.min_users else None,
         )

@@ -160,6 +160,6 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             of.contributions_by(Round2Weights), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
         ),
         "contributions_to_counts": Function(
-            contributions_to_counts, (INTS, INTS, LOOKUP), WEIGHTS_TYPE
+            contributions_to_counts, (INTS, INTS, LONGS, LOOKUP), WEIGHTS_TYPE
         ),
     }

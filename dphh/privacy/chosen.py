@@ -14,9 +14,9 @@ It exists, and is found from above. Let T(S) be the counts whose intervals, made
 counts on, S, T(S), T(T(S)), ... shrinks, ends at a consistent set, and contains every other.
 
 Theorem. In each family, the expected share of the shown intervals that do not contain the true
-number (0 if none is shown) is at most a = a_low + a_high + a_octaves, for any data.
+number (0 if none is shown) is at most a = a_low + a_high + a_losses, for any data.
 
-Proof. The octaves fail, for all counts at once, with probability a_octaves at most; let them hold.
+Proof. The losses fail, for all counts at once, with probability a_losses at most; let them hold.
 Fix the noises of all counts but i. Let S_i be the largest consistent set if i's interval is taken
 to begin at `min_users`, whatever i's noise. It contains S. If i is in S then S = S_i: i's interval,
 made for S, begins high enough, so it does if made for S_i, so S_i is consistent as it is. Thus
@@ -53,7 +53,7 @@ from dphh.udfs.rules.counts import Weighing
 
 def chosen_intervals(
     noised: Integers,
-    octave_sums: Integers,
+    losses: Integers,
     weighing: Weighing,
     sigma: int,
     confidence: float,
@@ -81,7 +81,7 @@ def chosen_intervals(
             )
             those = in_order[end - number : end]
             found[:, those] = count_intervals(
-                noised[shown[those]], octave_sums, weighing, sigma, confidence, shown=share
+                noised[shown[those]], losses, weighing, sigma, confidence, shown=share
             )
         enough = found[1] >= min_users
         if enough.all():

@@ -2,17 +2,18 @@
 
 Bounds on the true count. Let x be the sum of the weights at a key that n* users hold. Then
 
-    g n* = x + lost,   lost = the sum of g - w(m_i) over the key's holders of more than K keys,
+    g n* = x + lost,   lost = the sum of g - w_i over the key's bounded holders,
 
-in integers. For any data, two facts bound what a key has lost to octaves j and above: the users of
-an octave lose no more than their coordinate's sum E_j says, E_j g / S; and each loses at most r_j
-times what they add, where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of
-sum_j l_j subject to sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and
-sum_j l_j / r_j <= x. As r_j grows with j, a greedy choice from the top attains the maximum, a
-concave, piecewise linear function of x with slopes r_j (`most_removed_by_bounding`).
+in integers. For any data, two facts bound what a key has lost to classes j and above: the users of
+a class lose no more than their coordinate's sum E_j says, E_j g / S; and each loses at most r_j
+times what they add, where r_j = (g - w) / w at the least weight of the class, a public number. So
+lost is at most the maximum of sum_j l_j subject to sum_(i >= j) l_i <= U_j, the upper bound on
+sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As r_j grows with j, a greedy choice from the top
+attains the maximum, a concave, piecewise linear function of x with slopes r_j
+(`most_removed_by_bounding`).
 
 The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
-rounded Gaussian's exact tails; sums of k octaves use |round(G) - G| <= 1/2 and the Gaussian's tail.
+rounded Gaussian's exact tails; sums of k losses use |round(G) - G| <= 1/2 and the Gaussian's tail.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from dphh.udfs.rules.counts import Weighing
 #: The most keys in one release. The delta for errors of the noise's table covers so many draws.
 MOST_KEYS = 1_000_000
 #: One user is 2^b grid units, with the largest b up to FINEST_BITS at which the noise's sigma is at
-#: most EASY_SIGMA units; or at most LARGEST_GRID_SIGMA, until the least weight of a user has
-#: LEAST_WEIGHT_GOAL units, where rounding costs at most 3% of it.
+#: most EASY_SIGMA units; or at most LARGEST_GRID_SIGMA, until the even weight sqrt(K / n) of a user
+#: of all keys has LEAST_WEIGHT_GOAL units.
 FINEST_BITS, EASY_SIGMA, LEAST_WEIGHT_GOAL = 10, 2**12, 32
-#: How an interval's failure probability is divided over its low end, its high end and the octaves.
+#: How an interval's failure probability is divided over its low end, its high end and the losses.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
 #: More than the relative error of a normal quantile that is computed in floats.
 _QUANTILE_MARGIN = 1e-9
@@ -45,9 +46,7 @@ _QUANTILE_MARGIN = 1e-9
 
 def counts_grid_bits(sigma: float, keys: int, max_items: int) -> int:
     """b, where one user is 2^b grid units, for noise of `sigma` users on each count."""
-    # With a user of one grid unit, a bound below 4 leaves no unit for what bounding removes (S).
-    is_too_coarse = 2 * sigma > LARGEST_GRID_SIGMA and max_items < min(4, keys)
-    if sigma > LARGEST_GRID_SIGMA or is_too_coarse:
+    if sigma > LARGEST_GRID_SIGMA:
         raise UsageError(
             f"epsilon, max_items: the noise of {sigma:,.0f} users on every count would hide every "
             "count; give a larger epsilon or a smaller max_items"
@@ -70,7 +69,7 @@ def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
 @dataclass(frozen=True)
 class IntervalMargins:
     """How far, in grid units, an interval extends below and above a noised weight; and how far the
-    un-noised sum of the k highest octaves may lie above the noised one: `lost[k - 1]`."""
+    un-noised sum of the k highest losses may lie above the noised one: `lost[k - 1]`."""
 
     below: int
     above: int
@@ -81,7 +80,7 @@ class IntervalMargins:
 def interval_margins(
     sigma: int,
     confidence: float,
-    octave_count: int = 0,
+    loss_count: int = 0,
     keys_at_once: int = 1,
     shown: Fraction | None = None,
 ) -> IntervalMargins:
@@ -89,17 +88,17 @@ def interval_margins(
     `confidence`.
 
     The keys' noises are independent, so each interval may fail with probability
-    1 - (1 - failing)^(1 / keys_at_once); the octaves' share is divided evenly over their sums. Of
+    1 - (1 - failing)^(1 / keys_at_once); the losses' share is divided evenly over their sums. Of
     keys of which those are shown whose intervals begin high, `shown` is the share that is
     (`dphh.privacy.chosen`): low ends may fail so many times as often, and high ends a little less.
     """
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
-    lost = failing * LOST_SHARE if octave_count else Fraction(0)
+    lost = failing * LOST_SHARE if loss_count else Fraction(0)
     each = failing - lost
     if keys_at_once > 1:
         each = Fraction(-expm1(log1p(-float(each)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
-    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octave_count else each / 2
+    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if loss_count else each / 2
     high = each - low
     if shown is not None:
         low, high = low * shown, high / (1 + high)
@@ -107,7 +106,7 @@ def interval_margins(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(high) - 1,
         lost=tuple(
-            _bound_of_noise_sum(sigma, k, lost / octave_count) for k in range(1, octave_count + 1)
+            _bound_of_noise_sum(sigma, k, lost / loss_count) for k in range(1, loss_count + 1)
         ),
     )
 
@@ -120,7 +119,7 @@ def _bound_of_noise_sum(sigma: int, draws: int, failing: Fraction) -> int:
 
 def count_intervals(
     noised: Integers,
-    octave_sums: Integers,
+    losses: Integers,
     weighing: Weighing,
     sigma: int,
     confidence: float,
@@ -129,7 +128,7 @@ def count_intervals(
     shown: Fraction | None = None,
 ) -> tuple[Integers, Integers, Integers]:
     """Estimates and the low and high ends of their intervals, in whole users, from the noised
-    weights of keys and the noised sums of octaves.
+    weights of keys and the noised losses of classes.
 
     [low, high] contains a key's true number of users with probability `confidence`, for any data;
     with `simultaneous`, all intervals do at once with that probability. `shown`: the share that is
@@ -137,27 +136,27 @@ def count_intervals(
     """
     g = weighing.unit
     keys_at_once = weighing.keys if simultaneous else 1
-    margins = interval_margins(sigma, confidence, weighing.octave_count, keys_at_once, shown)
+    margins = interval_margins(sigma, confidence, weighing.class_count, keys_at_once, shown)
     users = np.maximum(noised + g // 2, 0) // g
     low = np.maximum(-((margins.below - noised) // g), 0)
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     most = np.maximum(noised, 0) + margins.above
-    high = (most + most_removed_by_bounding(most, octave_sums, weighing, margins)) // g
+    high = (most + most_removed_by_bounding(most, losses, weighing, margins)) // g
     # An interval without a whole number has missed the true one; it is extended to the estimate.
     return users, np.minimum(low, users), np.maximum(high, users)
 
 
 def most_removed_by_bounding(
-    unnoised: Integers, octave_sums: Integers, weighing: Weighing, margins: IntervalMargins
+    unnoised: Integers, losses: Integers, weighing: Weighing, margins: IntervalMargins
 ) -> Integers:
     """The most grid units that bounding can have removed from a key, for each upper bound in
-    `unnoised` on the key's un-noised sum. `octave_sums` are noised, from the lowest octave."""
-    if not weighing.octave_count:
+    `unnoised` on the key's un-noised sum. `losses` are noised, from the first class."""
+    if not weighing.class_count:
         return np.zeros_like(unnoised)
-    noised = np.cumsum(octave_sums[::-1])  # over the highest octave, the two highest, ...
-    scale = weighing.unit / weighing.octave_weight_if_all_removed
+    noised = np.cumsum(losses[::-1])  # of the highest class, the two highest, ...
+    scale = weighing.unit / weighing.loss_unit
     upper = np.maximum(noised + np.asarray(margins.lost), 0) * scale
-    # A sum over more octaves is no smaller, so its bound also bounds the shorter sums.
+    # A sum over more classes is no smaller, so its bound also bounds the shorter sums.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
     slopes = weighing.loss_ratios[::-1]
     bends = np.cumsum(np.diff(upper, prepend=0.0) / slopes)

@@ -99,10 +99,8 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
         if found := misfit(counting, COUNTING):
             yield found
         weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
-        if weighing.octave_count != len(counting["lost_grid"]):
-            yield "its counts have no sum for each octave of what bounding removed"
-        if weighing.octave_count and not weighing.octave_weight_if_all_removed:
-            yield "its counts are on a grid that is too coarse"
+        if weighing.class_count != len(counting["lost_grid"]):
+            yield "its counts have no loss for each class of bounded users"
 
 
 def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:

@@ -1,15 +1,17 @@
--- How many users hold each public key, and what bounding removed from each octave, with Gaussian
--- noise. All these numbers are released, so which keys are released does not depend on the data.
--- In: counted_users (block, lengths, ids): ids are keys; asked (key), all public keys, and a key
--- for each octave. Out: noised (key, noisy), drawn once: it is stored before it is read.
+-- How many users hold each public key, and what bounding removed from each class of bounded
+-- users, with Gaussian noise. All these numbers are released, so which keys are released does not
+-- depend on the data.
+-- In: counted_users (block, lengths, ids, caps): ids are keys, caps the users' own or NULL; asked
+-- (key), all public keys, and a key for each class. Out: noised (key, noisy), drawn once: it is
+-- stored before it is read.
 CREATE TEMP TABLE noised AS
 WITH
 
 -- A user who holds at most K = max_items keys adds one user to each of them. A user who holds more
--- adds less to each, and adds what bounding removed to the octave of how many they hold. So the L2
--- norm is bounded (udfs/kernel/given_grams.py). The function sums a batch, in its first row.
+-- adds less to each, and adds what bounding removed to the loss of a class. So the L2 norm is
+-- bounded (udfs/rules/counts.py). The function sums a batch, in its first row.
 users_contributions AS (
-    SELECT unnest(dphh_contributions_to_counts(lengths, ids, $weighing)) AS contribution
+    SELECT unnest(dphh_contributions_to_counts(lengths, ids, caps, $weighing)) AS contribution
     FROM counted_users
 ),
 

@@ -287,7 +287,8 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
     plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held // 4)
     (level,) = plan.levels
     weighing, epsilon = level.weighing, plan.privacy.epsilon
-    step, report = int(weighing.weights[held]), int(weighing.octave_weights[held])
+    weights = weighing.weights(np.array([held]), np.array([weighing.least_cap]))
+    step, report = int(weights[0]), int(weighing.losses(weights)[0])
     mu = sqrt(held * step**2 + report**2) / level.sigma_grid
     rows = [(f"{i} {h}", [name]) for i, name in enumerate(names) for h in range(OTHERS)]
     losses: list[list[float]] = [[], []]

@@ -4,8 +4,9 @@ Nothing here is an engine's: only noise and draws, which are the randomness's to
 registered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -184,10 +185,14 @@ class Plain:
         )
 
     def counts(
-        self, level: CountsLevel, asked: Any, groups: Sequence[str], other: Any
-    ) -> list[int]:
-        """The noised sums of all keys and octaves; `asked` is a table (key, tokens, group_name)."""
+        self, level: CountsLevel, asked: Any, groups: Sequence[str], other: Any,
+        caps: Mapping[int, int] = MappingProxyType({}),
+    ) -> list[int]:  # fmt: skip
+        """The noised sums of all keys and losses; `asked` is a table (key, tokens, group_name).
+        `caps`: of users who have a cap of their own."""
         self._tell("asked", asked)
+        ids, own = pa.array([*caps], pa.int64()), pa.array([*caps.values()], pa.int64())
+        self._tell("caps", pa.table({"user_id": ids, "cap": own}))
         weighing = level.weighing
         self.run(
             "counts",
@@ -195,7 +200,7 @@ class Plain:
             other=other,
             beginnings=level.beginnings,
             keys=weighing.keys,
-            octaves=weighing.octave_count,
+            classes=weighing.class_count,
             max_items=weighing.most_in_full,
             one_user=weighing.unit,
             sigma=level.sigma_grid,

@@ -167,7 +167,7 @@ def test_counts_of_public_items(engine, listed, others, newcomer):
                 host.gather("users", ReadWords(marks_ends=True))
                 table = draw_counts(host, level, plan["of"])
         found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
-        assert len(found) == level.weighing.keys + level.weighing.octave_count
+        assert len(found) == level.weighing.keys + level.weighing.class_count
         yield +Counter(found)
 
     is_added_up(keys, others, newcomer, 2 * level.weighing.unit)

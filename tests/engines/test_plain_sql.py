@@ -22,7 +22,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts
+from dphh.level import CountsLevel
+from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts, noised_counts
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
@@ -405,6 +406,47 @@ def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
     plain = Plain(rows, SeededRandomness(seed))
     found = plain.counts(level, table, plan["groups"], "other" if grouped else None)
     assert found == [noisy[key] for key in sorted(noisy)]
+
+
+ITEMS = "abcdefghijkl"
+
+
+@given(
+    users=st.lists(
+        st.tuples(st.lists(st.sampled_from(ITEMS), max_size=20), st.floats(0, 1.2)),
+        min_size=1,
+        max_size=9,
+    ),
+    most=st.sampled_from([1, 2, 3, 12]),
+    seed=SEEDS,
+)
+@FEW
+def test_counts_of_users_with_caps_of_their_own_are_the_plain_ones(engine, users, most, seed):
+    """In rows of whole users, as the rounds of a run leave them: two users a row."""
+    level = CountsLevel.of(0.5, len(ITEMS), most, 0.95, False)
+    weighing = level.weighing
+    caps = {who: int(weighing.least_cap * 10**more) for who, (_, more) in enumerate(users)}
+    blocks = [users[at : at + 2] for at in range(0, len(users), 2)]
+    held_by_block = [[ITEMS.index(x) for held, _ in block for x in held] for block in blocks]
+    columns = {
+        "lengths": ([[len(held) for held, _ in block] for block in blocks], np.int32),
+        "ids": (held_by_block, np.int32),
+        "caps": ([[*caps.values()][2 * at : 2 * at + 2] for at in range(len(blocks))], np.int64),
+    }
+    counted = {
+        name: pa.array([np.array(row, kind).tobytes() for row in rows])
+        if engine == "spark"  # a block's numbers are bytes there
+        else pa.array(rows, pa.list_(pa.from_numpy_dtype(kind)))
+        for name, (rows, kind) in columns.items()
+    }
+    with host_on(engine, corpus_of([(0, [])]), SeededRandomness(seed)) as host:
+        host.put("counted_users", pa.table(counted))
+        drawn = noised_counts(host, level)
+    noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
+    asked = {"key": range(len(ITEMS)), "tokens": [[x] for x in ITEMS]}
+    table = pa.table({**asked, "group_name": pa.nulls(len(ITEMS), pa.string())})
+    plain = Plain([(who, held) for who, (held, _) in enumerate(users)], SeededRandomness(seed))
+    assert plain.counts(level, table, [], None, caps) == [noisy[key] for key in sorted(noisy)]
 
 
 # Tries

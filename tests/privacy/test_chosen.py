@@ -93,17 +93,17 @@ POPULATIONS = {
 
 
 @cache
-def shares_of(name, octaves):
+def shares_of(name, bounded):
     """For each family of a population, and for each third of what is shown by size: the share of
     intervals that are wrong in each run, and of those that begin too high."""
     truth, families = POPULATIONS[name]()
     # K as many as there are counts, or so few that some users could be bounded. Nobody is: so
-    # octaves are their noise.
-    weighing = Weighing(len(truth), len(truth) if not octaves else len(truth) // 7, 6)
+    # losses are their noise.
+    weighing = Weighing(len(truth), len(truth) if not bounded else len(truth) // 7, 6)
     sigma, random = 20 * weighing.unit, np.random.default_rng(11)
     found = {}
     for run in range(RUNS):
-        noise = np.rint(random.normal(0, sigma, len(truth) + weighing.octave_count))
+        noise = np.rint(random.normal(0, sigma, len(truth) + weighing.class_count))
         noise, lost = np.split(noise.astype(np.int64), [len(truth)])
         noised = truth * weighing.unit + noise
         shown, users, low, high = chosen(noised, lost, weighing, sigma, 30, families)
@@ -131,10 +131,10 @@ def at_most(of_runs, promised):
     return of_runs.mean() <= promised + 3 * of_runs.std() / sqrt(len(of_runs))
 
 
-@pytest.mark.parametrize("octaves", [False, True])
+@pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("name", POPULATIONS)
-def test_of_what_is_shown_no_more_is_wrong_than_is_said(name, octaves):
-    for family, of_runs in shares_of(name, octaves).items():
+def test_of_what_is_shown_no_more_is_wrong_than_is_said(name, bounded):
+    for family, of_runs in shares_of(name, bounded).items():
         if "below" not in name or family[0] != "size":  # by size nothing is promised
             assert at_most(of_runs[:, 0], ERROR), family
             assert at_most(of_runs[:, 1], TOO_HIGH), family

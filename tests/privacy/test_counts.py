@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cache
-from math import sqrt
+from math import isqrt, sqrt
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
@@ -19,23 +22,76 @@ from dphh.privacy.counts import (
     sigma_on_grid,
 )
 from dphh.udfs.noise.table import rounded_gaussian
-from dphh.udfs.rules.counts import Weighing
+from dphh.udfs.rules.counts import Weighing, contributions_to_counts
 
 SHAPES = [(1, 1, 0), (2, 1, 4), (50, 1, 10), (50, 7, 3), (999, 30, 8), (10_000, 100, 10), (9, 9, 5)]
 RUNS = 2_000
 
 
+def is_the_most_within(cap, held, adds, reports, most, bits):
+    """What a user of `held` keys adds keeps to the cap; no larger weight would."""
+    assert held * adds**2 + reports**2 <= cap
+    for more in range(adds + 1, 2**bits + 1):
+        lost = -(isqrt(most * 4**bits) * (more - 2**bits) // 2**bits)
+        assert held * more**2 + lost**2 > cap
+
+
 @pytest.mark.parametrize("keys, most, bits", SHAPES)
 def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most(keys, most, bits):
     weighing = Weighing(keys, most, bits)
-    square = most * 4**bits
-    for held in range(keys + 1):
-        adds, reports = int(weighing.weights[held]), int(weighing.octave_weights[held])
-        assert held * adds**2 + reports**2 <= square
-        if held > most:  # and what is left of it would not give another unit to each key
-            lost = 2**bits - adds - 1
-            more = -(-weighing.octave_weight_if_all_removed * lost // 2**bits)
-            assert held * (adds + 1) ** 2 + more**2 > square
+    held = np.arange(keys + 1)
+    weights = weighing.weights(held, np.full(keys + 1, most * 4**bits))
+    losses = weighing.losses(weights)
+    assert (weights[: most + 1] == 2**bits).all() and not losses[: most + 1].any()
+    assert (held * weights**2 + losses**2 <= most * 4**bits).all()
+    for each in np.unique(np.linspace(0, keys, 300).astype(int)):
+        is_the_most_within(most * 4**bits, each, weights[each], losses[each], most, bits)
+
+
+@given(
+    bits=st.integers(0, 10),
+    most=st.integers(1, 400),
+    users=st.lists(
+        st.tuples(st.integers(1, 2_000), st.floats(0, 3), st.integers(0, 100)),
+        min_size=1,
+        max_size=4,
+    ),
+)
+@settings(max_examples=100)
+def test_no_user_moves_the_vector_by_more_than_their_cap(bits, most, users):
+    """Through the function that engines call: each user alone, and all together as their sum."""
+    keys = max(held for held, _, _ in users) + 1
+    weighing = Weighing(keys, most, bits)
+    caps = [int(weighing.least_cap * 10**more) + odd for _, more, odd in users]
+    holdings = [[*range(held), 0] for held, _, _ in users]  # key 0 twice
+
+    def added(who):
+        lengths, own = [len(holdings[i]) for i in who], [caps[i] for i in who]
+        ids = [key for i in who for key in holdings[i]]
+        columns = [pa.array([x], pa.list_(pa.int64())) for x in (lengths, ids, own)]
+        found = contributions_to_counts(*columns, weighing=weighing).to_pylist()[0]
+        vector = np.zeros(keys + weighing.class_count, np.int64)
+        vector[[pair["key"] for pair in found]] = [pair["weight"] for pair in found]
+        return vector
+
+    each = [added([who]) for who in range(len(users))]
+    for vector, cap, (held, _, _) in zip(each, caps, users, strict=True):
+        adds, reports = int(vector[0]), int(vector[keys:].sum())
+        assert (vector[:held] == adds).all() and not vector[held:keys].any()
+        is_the_most_within(cap, held, adds, reports, min(most, keys), bits)
+        if reports:  # to the class of the weight, whose loss ratio bounds what each key lost
+            ((of,),) = np.nonzero(vector[keys:])
+            assert of == (10 * adds < 7 * 2**bits)
+            ratio = weighing.loss_ratios[of]
+            assert not adds or 2**bits - adds <= ratio * adds * (1 + 1e-12)
+            assert (2**bits - adds) * weighing.loss_unit <= reports * 2**bits
+    assert (added(range(len(users))) == sum(each)).all()
+
+
+def test_a_cap_below_the_least_is_refused():
+    weighing = Weighing(100, 9, 8)
+    with pytest.raises(AssertionError):
+        weighing.weights(np.array([99]), np.array([weighing.least_cap - 1]))
 
 
 @dataclass(frozen=True)
@@ -44,7 +100,7 @@ class Population:
     #: Of each key: its users, and the sum of their weights.
     users: np.ndarray
     weights: np.ndarray
-    #: Of each octave: the sum of its users' reports.
+    #: Of each class: the sum of its users' losses.
     lost: np.ndarray
 
 
@@ -63,31 +119,32 @@ def people(keys, most, bits, users, heaviest):
     weighing = Weighing(keys, most, bits)
     held = np.array([len(keys_of) for keys_of in holdings])
     owner, key = np.repeat(np.arange(len(held)), held), np.concatenate(holdings)
-    of_owner = weighing.weights[held][owner].astype(float)
+    weights = weighing.weights(held, np.full(len(held), weighing.least_cap))
+    of_owner, bounded = weights[owner].astype(float), weights[weights < weighing.unit]
     lost = np.bincount(
-        weighing.octave(held), weighing.octave_weights[held], minlength=weighing.octave_count + 1
+        weighing.classes(bounded), weighing.losses(bounded), minlength=weighing.class_count
     )
     return Population(
         weighing,
         np.bincount(key, minlength=keys),
         np.bincount(key, of_owner, minlength=keys).astype(np.int64),
-        lost[1:].astype(np.int64),
+        lost.astype(np.int64),
     )
 
 
 def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
     weighing, rng = Weighing(900, 30, 8), np.random.default_rng(1)
-    margins = IntervalMargins(0, 0, tuple(range(100, 600, 100)))
+    margins = IntervalMargins(0, 0, (100, 200))
     for _ in range(20):
-        lost = rng.integers(-200, 20_000, weighing.octave_count)
-        weight = int(rng.integers(0, 60_000))
+        lost = rng.integers(-200, 20_000, weighing.class_count)
+        weight = int(rng.integers(0, 6_000))
         at_most = np.maximum(np.cumsum(lost[::-1]) + margins.lost, 0)
-        upper = at_most * 256 / weighing.octave_weight_if_all_removed
+        upper = at_most * 256 / weighing.loss_unit
         best = linprog(
-            -np.ones(weighing.octave_count),
+            -np.ones(weighing.class_count),
             A_ub=np.vstack(
                 # the k uppermost
-                [np.tri(weighing.octave_count)[:, ::-1], 1 / weighing.loss_ratios]
+                [np.tri(weighing.class_count)[:, ::-1], 1 / weighing.loss_ratios]
             ),
             b_ub=np.append(upper, weight),
         )
@@ -102,23 +159,23 @@ def test_a_few_exact_ends():
     assert noise.tail_upper_bound(found.below + 1) <= 0.025 < noise.tail_upper_bound(found.below)
     together = interval_margins(500, 0.95, keys_at_once=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
-    bounded = interval_margins(500, 0.95, octave_count=4)
+    bounded = interval_margins(500, 0.95, loss_count=4)
     assert bounded.below == 980 and 980 < bounded.above < 1_030
     assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-@pytest.mark.parametrize(("octaves", "keys"), [(0, 1), (1, 1), (9, 1), (0, 40), (9, 40)])
-def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence, octaves, keys):
-    """The key's noise on either side, and the sum of any of the octaves' noises."""
+@pytest.mark.parametrize(("classes", "keys"), [(0, 1), (1, 1), (9, 1), (0, 40), (9, 40)])
+def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence, classes, keys):
+    """The key's noise on either side, and the sum of any of the losses' noises."""
     sigma = 5_000
-    margins = interval_margins(sigma, confidence, octaves, keys)
+    margins = interval_margins(sigma, confidence, classes, keys)
     of_key = sum(norm.sf((end + 0.5) / sigma) for end in (margins.below, margins.above))
-    of_octaves = sum(
+    of_losses = sum(
         norm.sf(most / (sigma * sqrt(k))) for k, most in enumerate(margins.lost, start=1)
     )
-    failing = of_octaves + 1 - (1 - of_key) ** keys
-    assert len(margins.lost) == octaves
+    failing = of_losses + 1 - (1 - of_key) ** keys
+    assert len(margins.lost) == classes
     assert 0.99 * (1 - confidence) < failing < 1 - confidence
 
 
@@ -167,7 +224,7 @@ def test_each_interval_holds_the_truth_as_often_as_it_says(name, confidence):
         users, low, high = count_intervals(noisy, lost, found.weighing, grid, confidence)
         assert (low <= users).all() and (users <= high).all()
         held += holding(low, high, found)
-    # The most luckless of these keys, and their mean, which the octaves' noise moves as a whole.
+    # The most luckless of these keys, and their mean, which the losses' noise moves as a whole.
     assert held.min() >= binom.ppf(0.001 / len(held), RUNS, confidence)
     assert held.mean() / RUNS >= confidence - 2 * sqrt(confidence * (1 - confidence) / RUNS)
     if name == "five keys, nobody bounded":  # nothing is wasted, but for the whole number's sake
@@ -211,6 +268,6 @@ def test_a_grid_on_which_nothing_could_be_told_lost_is_refused_before_anything_i
     try:
         weighing = Weighing(keys, most, counts_grid_bits(sigma, keys, most))
     except UsageError:
-        assert sigma > 2**16 and most < keys
+        assert sigma > 2**16
     else:
-        assert weighing.octave_weight_if_all_removed or not weighing.octave_count
+        assert weighing.loss_unit

@@ -1,8 +1,9 @@
 -- How many users hold each of a list of public keys: one Gaussian vector, released in full.
 -- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, one row an item
--- and group; $groups, the declared groups. Rows of other groups belong to the group $other.
--- Out: counted (key, noisy). After the keys come the octaves, which measure what bounding removed:
--- one for users who hold K to 2K keys, where K = $max_items, one for 2K to 4K, and so on.
+-- and group; caps (user_id, cap), of users who have a cap of their own on the square of their norm;
+-- $groups, the declared groups. Rows of other groups belong to the group $other.
+-- Out: counted (key, noisy). After the keys come the losses, which measure what bounding removed:
+-- one for bounded users who add at least 0.7 of a user to each key, one for those who add less.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
 
@@ -44,58 +45,52 @@ numbers AS (
     GROUP BY user_id
 ),
 
--- Bound each user, where one user is g = $one_user units. A user of m <= K keys adds g to each. A
--- user of more keys adds w to each, and e, which measures what bounding removed, to the user's
--- octave; w is the largest integer with m w^2 + e^2 <= K g^2.
-sizes AS (
-    SELECT DISTINCT number
-    FROM numbers
-),
-
-squares AS (
+-- Bound each user, where one user is g = $one_user units: by the user's cap, or K g^2, where K =
+-- $max_items. A user adds w <= g to each of m keys, and e, which measures what bounding removed, to
+-- a loss; w is the largest integer with m w^2 + e^2 <= cap.
+bounded AS (
     SELECT
+        numbers.user_id,
+        numbers.number,
         CAST($one_user AS BIGINT) AS one_user,
-        CAST($one_user AS BIGINT) * $one_user * $max_items AS norm_square
+        coalesce(caps.cap, CAST($one_user AS BIGINT) * $one_user * $max_items) AS cap
+    FROM numbers
+    LEFT JOIN caps ON numbers.user_id = caps.user_id
 ),
 
 choices AS (
     SELECT
-        sizes.number,
+        bounded.*,
         weights.range AS weight,
-        squares.norm_square,
         (
-            dphh_isqrt(squares.norm_square // 4) * (squares.one_user - weights.range)
-            + squares.one_user - 1
-        ) // squares.one_user AS octave_weight
-    FROM sizes, squares, range($one_user + 1) AS weights
+            dphh_isqrt(bounded.one_user * bounded.one_user * $max_items)
+            * (bounded.one_user - weights.range)
+            + bounded.one_user - 1
+        ) // bounded.one_user AS loss
+    FROM bounded, range($one_user + 1) AS weights
 ),
 
 bounds AS (
     SELECT
-        number,
+        user_id,
+        one_user,
         max(weight) AS weight,
-        min_by(octave_weight, -weight) AS octave_weight
+        min_by(loss, -weight) AS loss
     FROM choices
-    WHERE number * weight * weight + octave_weight * octave_weight <= norm_square
-    GROUP BY number
+    WHERE number * weight * weight + loss * loss <= cap
+    GROUP BY user_id, one_user
 ),
 
 contributions AS (
     SELECT held.key, bounds.weight
     FROM held
-    INNER JOIN numbers ON held.user_id = numbers.user_id
-    INNER JOIN bounds ON numbers.number = bounds.number
+    INNER JOIN bounds ON held.user_id = bounds.user_id
     UNION ALL
     SELECT
-        $keys - 1 + len(
-            list_filter(
-                range($octaves), lambda octave: ($max_items << octave) < numbers.number
-            )
-        ) AS key,
-        bounds.octave_weight AS weight
-    FROM numbers
-    INNER JOIN bounds ON numbers.number = bounds.number
-    WHERE numbers.number > $max_items
+        CASE WHEN 10 * weight >= 7 * one_user THEN $keys ELSE $keys + 1 END AS key,
+        loss AS weight
+    FROM bounds
+    WHERE weight < one_user
 ),
 
 sums AS (
@@ -106,7 +101,7 @@ sums AS (
 
 coordinates AS (
     SELECT range AS key
-    FROM range($keys + $octaves)
+    FROM range($keys + $classes)
 )
 
 SELECT

@@ -1,25 +1,26 @@
 """What a user adds to the counts of n public keys.
 
-With K = `max_items` and a grid where one user is g = 2^bits units, a user who
-holds m <= K of the keys adds g to each. A user who holds more adds w(m) < g to each, and
+One user is g = 2^bits units of the grid. A user has a cap, which the square of the user's L2 norm
+is never above, in integers: K g^2 with K = `max_items`, or a cap of one's own of at least as much
+(what earlier rounds left of a user's purse). A user who holds m keys with m g^2 at most the cap
+adds g to each. A user who holds more is bounded: adds w < g to each, and
 
-    e(m) = ceil(S (g - w(m)) / g),   S = floor(g sqrt(K) / 2),
+    e = ceil(S (g - w) / g),   S = floor(g sqrt(K)),
 
-to one more coordinate, which all users of the same octave share: octave 1 are the users who hold
-more than K and up to 2K keys, octave 2 those of up to 4K, octave j those with K 2^(j-1) < m <=
-K 2^j. e(m) is what bounding removed from each of their keys, in units of 1/S of a user. w(m) is the
-largest integer with
+to one more coordinate, which says what bounding removed from each of the user's keys, in units of
+1/S of a user. w is the largest integer with m w^2 + e^2 <= cap. There is one, as w = 0 gives e = S,
+whose square no cap is below.
 
-    m w^2 + e^2 <= K g^2,
-
-so adding or removing a user changes the vector of all n counts and all octaves by an L2 norm of at
-most sqrt(K) g, exactly. Without e, w would be g sqrt(K / m); e reduces it by 1.1% at m = 2K, 3.4%
-at m = 4K and never by more than 13.4%. If K >= n no user is bounded and there are no octaves.
+The bounded users of a coordinate form a class: the first with w at least LEAST_OF_FIRST_CLASS of g,
+the second with less. Their weights have bounds that follow from K and n alone. With the cap K g^2,
+w is about 2 K g / (m + K), so class 1 has the users of up to 1.86 K keys. If K >= n, nobody is
+bounded, and there are no classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import isqrt
 from typing import Any
@@ -31,11 +32,14 @@ from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import all_in_first_row, one_array, values_of
 
+#: A bounded user who adds at least this part of a user to each key is of class 1.
+LEAST_OF_FIRST_CLASS = Fraction(7, 10)
+
 
 @dataclass(frozen=True)
 class Weighing:
-    """What a user adds to the counts of `keys` public keys and to the octaves. The L2 sensitivity
-    is sqrt(K) users."""
+    """What a user adds to the counts of `keys` public keys and to the losses of classes. Without
+    caps of their own for users, the L2 sensitivity is sqrt(K) users."""
 
     keys: int
     max_items: int
@@ -52,58 +56,78 @@ class Weighing:
         return min(self.max_items, self.keys)
 
     @property
-    def octave_weight_if_all_removed(self) -> int:
-        """S: what a user would add to the octave if bounding left the user nothing at any key."""
-        return isqrt(self.most_in_full * self.unit**2 // 4)
+    def least_cap(self) -> int:
+        """K g^2: the cap of a user who has none of one's own; no cap may be less."""
+        return self.most_in_full * self.unit**2
 
     @property
-    def octave_count(self) -> int:
-        """The number of octaves (users of K to 2K keys, 2K to 4K, ..., up to all keys)."""
-        return (-(-self.keys // self.most_in_full) - 1).bit_length() if self.keys else 0
-
-    def octave(self, keys_held: Integers) -> Integers:
-        """The octave of users who hold so many keys: 0 up to K keys, 1 up to 2K, 2 up to 4K."""
-        tops = self.most_in_full << np.arange(self.octave_count + 1, dtype=np.int64)
-        return np.searchsorted(tops, keys_held).astype(np.int64)
+    def loss_unit(self) -> int:
+        """S: what a user would add to a loss if bounding left the user nothing at any key."""
+        return isqrt(self.least_cap)
 
     @cached_property
-    def weights(self) -> Integers:
-        """w(m), what a user of m keys adds to each, for m = 0 to `keys`."""
-        g, adds = self.unit, np.arange(self.unit, 0, -1, dtype=np.int64)
-        # A weight w, from g down, is allowed for users of up to (K g^2 - e^2) / w^2 keys.
-        fits = (self.most_in_full * g * g - self._octave_weights_of(g - adds) ** 2) // (adds * adds)
-        held = np.arange(self.keys + 1, dtype=np.int64)
-        return g - np.searchsorted(fits, held).astype(np.int64)
+    def least_weights(self) -> tuple[int, ...]:
+        """For each class, the least that its users can add to a key, whatever their caps."""
+        if self.most_in_full >= self.keys:
+            return ()
+        least = int(self.weights(np.array([self.keys]), np.array([self.least_cap]))[0])
+        first = self._least_of_first_class
+        return (least,) if least >= first else (first, least)
 
-    @cached_property
-    def octave_weights(self) -> Integers:
-        """e(m), what a user of m keys adds to the octave, for m = 0 to `keys`; 0 while m <= K."""
-        return self._octave_weights_of(self.unit - self.weights)
+    @property
+    def class_count(self) -> int:
+        return len(self.least_weights)
 
-    def _octave_weights_of(self, removed: Integers) -> Integers:
-        return -(-self.octave_weight_if_all_removed * removed // self.unit)
+    @property
+    def _least_of_first_class(self) -> int:
+        return -int(-self.unit * LEAST_OF_FIRST_CLASS // 1)
 
-    @cached_property
+    def weights(self, held: Integers, caps: Integers) -> Integers:
+        """w, what users who hold so many keys add to each, by their caps."""
+        assert (caps >= self.least_cap).all(), "a cap is below the least cap"
+        g, square = self.unit, (self.loss_unit / self.unit) ** 2
+        # The larger root of m w^2 + (S (g - w) / g)^2 = cap is an upper bound but for rounding.
+        slack = np.maximum(square**2 * g**2 - (held + square) * (square * g**2 - caps), 0.0)
+        roots = (square * g + np.sqrt(slack)) / (held + square)
+        found = np.where(held * g**2 <= caps, g, np.minimum(roots.astype(np.int64) + 2, g))
+        while (over := held * found**2 + self.losses(found) ** 2 > caps).any():
+            found -= over
+        weights: Integers = found.astype(np.int64)
+        return weights
+
+    def losses(self, weights: Integers) -> Integers:
+        """e, what users who add so much to each key add to the loss of their class."""
+        return -(self.loss_unit * (weights - self.unit) // self.unit)
+
+    def classes(self, weights: Integers) -> Integers:
+        """The classes of bounded users who add so much to each key: 0 or 1."""
+        return (weights < self._least_of_first_class).astype(np.int64)
+
+    @property
     def loss_ratios(self) -> Floats:
-        """r_j of each octave: the most that a user loses at a key, relative to what is added."""
-        tops = self.most_in_full << np.arange(1, self.octave_count + 1, dtype=np.int64)
-        least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
+        """r of each class: the most that a user loses at a key, relative to what is added."""
+        least = np.array(self.least_weights, np.float64)
         with np.errstate(divide="ignore"):
             return np.asarray((self.unit - least) / least)
 
 
-def contributions_to_counts(lengths: Any, ids: Any, weighing: Weighing) -> pa.Array:
-    """`dphh_contributions_to_counts(lengths, ids, weighing)`: what the users of all these rows add
-    to the counts of given items, whose keys the ids are; and to the octaves, whose keys come after
-    (`Weighing`). A user's keys may repeat."""
+def contributions_to_counts(lengths: Any, ids: Any, caps: Any, weighing: Weighing) -> pa.Array:
+    """`dphh_contributions_to_counts(lengths, ids, caps, weighing)`: what the users of all these
+    rows add to the counts of given items, whose keys the ids are; and to the losses of classes,
+    whose keys come after (`Weighing`). A user's keys may repeat. `caps` has the users' own, beside
+    `lengths`; if it is NULL, every user has the least cap."""
     rows, counts = one_array(ids), values_of(one_array(lengths))
     users = np.repeat(np.arange(len(counts)), counts)
     owner, keys = distinct_pairs(users, values_of(rows))
-    number = np.bincount(owner, minlength=len(counts))
-    over = number[number > weighing.most_in_full]
-    keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
-    weights = np.append(weighing.weights[number][owner], weighing.octave_weights[over])
-    # Floats represent the sums of a batch exactly: a weight is at most 2^10.
-    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octave_count)
+    held = np.bincount(owner, minlength=len(counts))
+    own_caps = values_of(one_array(caps))
+    if not len(own_caps):
+        own_caps = np.full(len(counts), weighing.least_cap)
+    weights = weighing.weights(held, own_caps)
+    bounded = weights[weights < weighing.unit]
+    keys = np.append(keys, weighing.keys + weighing.classes(bounded))
+    added = np.append(weights[owner], weighing.losses(bounded))
+    # Floats represent the sums of a batch exactly: S, the most that is added, is at most 2^20.
+    sums = np.bincount(keys, added, minlength=weighing.keys + weighing.class_count)
     added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
     return all_in_first_row(len(rows), added_to, sums[added_to].astype(np.int64))

@@ -1,10 +1,10 @@
 """`counts`: how many users hold each of a list of public items, with intervals.
 
 For each user with m of the n items: add 1 to each if m <= K, else add w(m) < 1 to each, and what
-each lost by that to the coordinate of the octave of m. Release all n counts and all octaves as one
+each lost by that to the loss of the user's class. Release all n counts and both losses as one
 Gaussian vector of L2 sensitivity C = sqrt(min(K, n)). From these, compute [low, high] for each
-item's number of users, which includes what bounding removed (`dphh.privacy.counts` has w and the
-proof).
+item's number of users, which includes what bounding removed (`dphh.privacy.counts` has the proof,
+`udfs/rules/counts.py` has w).
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: the Gaussian
 mechanism with its exact curve (Balle & Wang 2018), both directions. The list is public, every item

@@ -120,16 +120,22 @@ def draw_listed_counts(
 
 def draw_counts(host: Host, level: CountsLevel, items: Sequence[Item]) -> Any:
     """Noised sums (key, noisy): how many of `users` hold each item, in each group and outside all
-    groups; then what bounding removed, one sum for each octave of the number of items a user holds
-    (K to 2K, 2K to 4K, and so on)."""
+    groups; then what bounding removed, the loss of each class of bounded users."""
     weighing = level.weighing
     given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
     host.run("counted_users", given=Lookup(given))
     host.drop("users")
-    # counted_users (block, lengths, ids): an id is the key of an item in a group
-    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.octave_count)}))
+    # counted_users (block, lengths, ids, caps): an id is the key of an item in a group
+    return noised_counts(host, level)
+
+
+def noised_counts(host: Host, level: CountsLevel) -> Any:
+    """The noised sums (key, noisy) of `counted_users` (block, lengths, ids, caps): the keys that
+    users hold and, where users have caps of their own, these, in squares of grid units."""
+    weighing = level.weighing
+    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.class_count)}))
     host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
-    # noised (key, noisy): a row for every key and every octave
+    # noised (key, noisy): a row for every key and every class
     drawn = host.take("counts_drawn")
     host.drop("noised", "asked", "counted_users")
     return drawn

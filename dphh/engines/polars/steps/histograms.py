@@ -74,18 +74,20 @@ def weights_of_round(
 
 @step
 def counted_users(host: PolarsHost, *, given: Any) -> Tables:
-    """For each user, the keys of the given items that the user holds, each once."""
+    """For each user, the keys of the given items that the user holds, each once. No caps."""
     found = host.call("keys_of_items", "lengths", "ids", given)
-    return {"counted_users": host.table("users").select("block", found=found).unnest("found")}
+    of_users = host.table("users").select("block", found=found).unnest("found")
+    return {"counted_users": of_users.with_columns(caps=pl.lit(None, pl.List(pl.Int64)))}
 
 
 @step
 def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Tables:
-    """A user adds one user's weight to each key held, or less if they hold more than max_items.
-    What each of their keys gets less is added once, to the octave of the number of keys that they
-    hold. Every key has noise."""
+    """A user adds one user's weight to each key held, or less if they hold more than their cap
+    allows. What each of their keys gets less is added once, to the loss of their class. Every key
+    has noise."""
+    columns = "lengths", "ids", "caps"
     sums = histogram(
-        host, host.table("counted_users"), "contributions_to_counts", "lengths", "ids", weighing
+        host, host.table("counted_users"), "contributions_to_counts", *columns, weighing
     )
     every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")
     added = host.collect("counts_level", every.with_columns(pl.col("weight").fill_null(0)))
