@@ -1,5 +1,6 @@
 """What the site makes of the code has all of it; links have targets, and commands are taken."""
 
+import math
 import re
 import shlex
 import sys
@@ -11,6 +12,7 @@ import pytest
 import dphh
 from dphh.asking.macros import macros
 from dphh.cli import cli
+from dphh.privacy.accounting import compose
 from dphh.registry import VERBS
 from tests.docs.pages import ROOT
 from tests.specification import specified
@@ -103,3 +105,24 @@ def test_every_command_of_a_page_is_taken(page, tmp_path, monkeypatch, ledger):
             taken(line)
         except click.ClickException as problem:
             pytest.fail(f"{page.name}: {line}\n{problem.format_message()}")
+
+
+def test_what_officers_are_told_of_guesses_is_what_the_promise_allows():
+    """By Bayes: the odds grow by e^epsilon at most. Rounded up, and not further."""
+    page = (ROOT / "docs" / "officers.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 80
+    rows = re.findall(
+        r"^\| epsilon (\S+) \| (\S+) in 100 \| (\S+) \| (\S+) \| (\S+) \|$", page, re.M
+    )
+    assert [float(row[0]) for row in rows] == [0.5, 1, 2, 4, 8]
+    for epsilon, *told in (map(float, row) for row in rows):
+        odds = (math.exp(epsilon) * before for before in (1, 1 / 9, 1 / 99))
+        allowed = [100 * each / (1 + each) for each in odds]
+        # The best test of one run: half of one more than the distance of its two distributions.
+        events = dphh.items(epsilon=epsilon, delta=1e-6).price.events
+        allowed.append(50 * (1 + compose(events).delta(0.0)))
+        assert all(
+            0 <= said - exact < 0.1 + 1e-6 for said, exact in zip(told, allowed, strict=True)
+        )
+    # With delta, the best test at even odds is right (e^epsilon + delta) / (1 + e^epsilon).
+    assert 100 * 1e-6 / (1 + math.exp(0.5)) < 0.001
