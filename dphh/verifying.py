@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from dphh.errors import UsageError
 from dphh.ledger import Account, Entry, Ledger
+from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking, checked_booking, fits, percent
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import guarantee_and_usage
+from dphh.price import warnings_of
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
@@ -148,6 +150,13 @@ def _lines_on_payers(book: Ledger, stored: Release) -> Iterator[Line]:
             f"({label_of(entry.corpus)}). Let the owner of the data add an account for them "
             "(`dphh ledger add`), for which the run then counts as spent"
         )
+    yield "asked", asked_in_words(entry)
+    if entry.corpus.kind != "path":
+        yield (
+            "warning",
+            "the run read a table in memory, and the ledger believed whoever made the table that "
+            "its rows are the account's",
+        )
     for account in map(book.status, entry.accounts):
         _refuse_broken_promise(account, entry)
         runs = with_noun(account.runs, "run")
@@ -156,6 +165,11 @@ def _lines_on_payers(book: Ledger, stored: Release) -> Iterator[Line]:
             f"{account.name!r} paid for this run, within its cap of {account.cap}, of which "
             f"{percent(account.used)} is used, by {runs}; its data are {label_of(account.corpus)}",
         )
+        for said in warnings_of(account.cap.epsilon, account.cap.delta):
+            yield "warning", f"the cap of {account.name!r}: {said}"
+        for change in book.history(account.name):
+            if change.what == "cap" and change.was is not None:
+                yield "warning", f"the cap of {account.name!r} was changed: {change}"
 
 
 def _booking_of(release: Release) -> Booking:

@@ -307,7 +307,7 @@ def statement_of(book: Ledger, account: str) -> str:
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         *([] if found.used > 1 else [f"In words: {_odds_of(found)} (docs/officers.md)"]),
-        "\n## Runs",
+        "\n## Runs, each with its own epsilon and delta",
         *(_statement_on_run(run, found) for run in runs),
         "\n## Totals",
         *(
@@ -317,8 +317,9 @@ def statement_of(book: Ledger, account: str) -> str:
             )
         ),
         _sums_in_words(found, runs),
-        "A run that did not finish is spent all the same. Names are those of analysts or of logins "
-        "on the machine: notes, not proofs.",
+        "Of a settled run the ledger has the release. A run that did not finish (running, failed) "
+        "is spent all the same. Names are those of analysts or of logins on the machine: notes, "
+        "not proofs.",
         "\n## Changes",
         *(f"- {change}" for change in book.history(account)),
     ]

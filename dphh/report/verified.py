@@ -62,7 +62,7 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
     cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
-    yield "price", f"{cost} covers the cost of its steps, added up anew"
+    yield "price", f"its steps cost no more than {cost}, added up anew"
     asked, promised = manifest["parameters"], manifest["privacy"]
     epsilon = asked.get("local_epsilon", asked.get("epsilon", "missing"))
     if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:

@@ -3,10 +3,11 @@
 import json
 import os
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Ledger, Release, UsageError, items, ngrams, verify
+from dphh import Corpus, Ledger, Release, UsageError, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import DphhError
 from dphh.reader.corpus import replace_corpus
@@ -153,6 +154,26 @@ def test_a_run_that_no_account_paid_for_is_refused(ledger, corpus, tmp_path):
     ngrams(corpus, max_n=2, **COST).run(ledger=ledger, engine="polars", out=tmp_path / "out")
     with pytest.raises(UsageError, match="no account paid for its run, so no cap holds"):
         verify(tmp_path / "out", ledger=ledger)
+
+
+def test_what_an_officer_must_answer_for_is_a_warning_and_passes(out, book, corpus, tmp_path):
+    """A cap that was raised or is weak, and a table that whoever asked has made."""
+    lines = verify(out, ledger=book)
+    assert "warning" not in dict(lines)
+    asked = dict(lines)["asked"]
+    assert asked.startswith(
+        "runs of up to 2 words of the column 'what' that people share; all rows"
+    )
+    assert asked.endswith(f"of {corpus.where[0]}; of users by the column 'who'")
+    book.set_cap("notes", 60.0, 1e-6)
+    frame = pl.DataFrame({"who": range(900), "what": ["made up"] * 900})
+    table = Corpus(frame, user="who", text="what", account="notes")
+    items(table, **COST).run(ledger=book, engine="polars", out=tmp_path / "table")
+    told = [said for what, said in verify(tmp_path / "table", ledger=book) if what == "warning"]
+    table_in_memory, weak, changed = told
+    assert "believed whoever made the table" in table_in_memory
+    assert weak.startswith("the cap of 'notes': epsilon 60")
+    assert "epsilon 60, delta 1e-06; before: epsilon 1, delta 1e-06; by " in changed
 
 
 def test_an_account_beyond_its_cap_promises_nothing(out, book):
