@@ -213,7 +213,10 @@ def sent_table(data: bytes) -> pa.Table:
     _check_expansion(takes, len(data))
     leaves = [file.schema.column(place) for place in range(len(file.schema))]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts).read(use_threads=False)
+    reader = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    # One by one: Arrow cannot read lists in dictionaries over several, as of a million rows.
+    parts = [reader.read_row_group(place, use_threads=False) for place in range(len(groups))]
+    table = pa.concat_tables(parts) if parts else reader.read(use_threads=False)
     for chunk in (chunk for column in table.columns for chunk in column.chunks):
         values = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
         if pa.types.is_dictionary(values.type):

@@ -197,15 +197,15 @@ def _line_on_page(
 
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise _refusal(f"page: {path} is a link, or no file")
+            raise UsageError(f"page: {path} is a link, or no file; give the page itself")
         found = path.read_bytes()
     except OSError as problem:
         raise UsageError(f"page: {path} could not be read ({problem.strerror})") from None
     for shown in (None, book):
         if found == page_of(release, title=title, ledger=shown, top=top).encode():
             return "page", f"{path} is what `dphh report` writes of this release"
-    raise _refusal(
+    raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "
         "with which it was written. A page that shows what is left in the accounts holds until "
-        "more is spent. If in doubt, write it again"
+        "more is spent. If in doubt, write it again, and do not pass this one on"
     )
