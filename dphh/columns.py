@@ -28,6 +28,7 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
     "users": pa.int64(),
     "low": pa.int64(),
     "high": pa.int64(),
+    "estimate": pa.int64(),
 }
 #: What the columns mean, stored with a release's table for readers without the documentation.
 #: `tokens` and `item` need no explanation.
@@ -50,8 +51,14 @@ COLUMN_MEANINGS = {
     ),
     "low": "with high, the interval for the true number of users",
     "high": "with low, the interval for the true number of users, bounding included",
+    "estimate": (
+        "users, not cut at 0: noise may take it below. A sum of estimates is right in the mean "
+        "where no user is bounded and nothing is left out; a sum of users is too high"
+    ),
 }
 COMMON_COLUMNS = ("level", "item", "tokens")
+#: The columns of a number of users.
+COUNT_COLUMNS = ("users", "low", "high", "estimate")
 #: What the column `group` says of all users who are in no declared group.
 OTHER_GROUP = "other"
 #: The columns by which a release is sorted; those that it lacks are left out.
@@ -85,14 +92,14 @@ def as_release_table(table: Any) -> Any:
 
 #: For releases of `items` and `ngrams` without counts, and with counts.
 SCORED_SCHEMA = schema_of("score")
-SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", "users", "low", "high")
+SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", *COUNT_COLUMNS)
 #: For releases of `trie` without counts, and with counts; and for those of `ldp_trie`.
 TRIE_SCHEMA = schema_of("score", "ended")
-TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", "users", "low", "high")
+TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", *COUNT_COLUMNS)
 LDP_TRIE_SCHEMA = schema_of("score", "error", "ended")
 #: For releases of `counts`: over all users, and within groups.
-COUNTS_SCHEMA = schema_of("users", "low", "high")
-GROUP_COUNTS_SCHEMA = schema_of("group", "users", "low", "high")
+COUNTS_SCHEMA = schema_of(*COUNT_COLUMNS)
+GROUP_COUNTS_SCHEMA = schema_of("group", *COUNT_COLUMNS)
 
 #: Arrow's layouts of text.
 TEXT_TYPES = (pa.string(), pa.large_string(), pa.string_view())

@@ -127,8 +127,8 @@ def count_intervals(
     simultaneous: bool = False,
     shown: Fraction | None = None,
 ) -> tuple[Integers, Integers, Integers]:
-    """Estimates and the low and high ends of their intervals, in whole users, from the noised
-    weights of keys and the noised losses of classes.
+    """Estimates, which noise may take below 0, and the low and high ends of their intervals, in
+    whole users, from the noised weights of keys and the noised losses of classes.
 
     [low, high] contains a key's true number of users with probability `confidence`, for any data;
     with `simultaneous`, all intervals do at once with that probability. `shown`: the share that is
@@ -137,13 +137,15 @@ def count_intervals(
     g = weighing.unit
     keys_at_once = weighing.keys if simultaneous else 1
     margins = interval_margins(sigma, confidence, weighing.class_count, keys_at_once, shown)
-    users = np.maximum(noised + g // 2, 0) // g
+    estimates = (noised + g // 2) // g
     low = np.maximum(-((margins.below - noised) // g), 0)
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
     most = np.maximum(noised, 0) + margins.above
     high = (most + most_removed_by_bounding(most, losses, weighing, margins)) // g
-    # An interval without a whole number has missed the true one; it is extended to the estimate.
-    return users, np.minimum(low, users), np.maximum(high, users)
+    # An interval without a whole number has missed the true one; it is extended to the number that
+    # is shown as users.
+    users = np.maximum(estimates, 0)
+    return estimates, np.minimum(low, users), np.maximum(high, users)
 
 
 def most_removed_by_bounding(

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
-from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.price import Privacy
@@ -111,20 +111,26 @@ def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
         yield "a row of its table lacks its level, its item or a token"
     if any(not rows[name].is_finite().all() for name in {"score", "error"} & {*rows.columns}):
         yield "a score of its table is no number"
-    if "users" in rows:
-        users, low, high = map(pl.col, ("users", "low", "high"))
+    if lacking := {*COUNT_COLUMNS} - {*rows.columns}:
+        if len(lacking) < len(COUNT_COLUMNS):
+            yield "its table lacks a column of its counts"
+    else:
+        users, low, high, estimate = map(pl.col, COUNT_COLUMNS)
         counted = rows.drop_nulls("users")
         in_order = (low >= 0) & (low <= users) & (users <= high) & (high <= 2**53)
         if not counted.select(in_order.fill_null(False).all()).item():
             yield "a number of users is not within its interval"
+        is_cut = (users == pl.max_horizontal(estimate, 0)) & (estimate >= -(2**53))
+        if not counted.select(is_cut.fill_null(False).all()).item():
+            yield "a number of users is not its estimate, cut at 0"
         if len(counted) and not counting_of(manifest):
             yield "its manifest does not say how its users were counted"
         yield from _problems_of_intervals(counted, manifest)
 
 
 def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
-    """What keeps its intervals from being those of its noise. A number of users tells the noised
-    weight up to rounding: users g - g // 2 is the least, and g - 1 more the most."""
+    """What keeps its intervals from being those of its noise. An estimate tells the noised
+    weight up to rounding: estimate g - g // 2 is the least, and g - 1 more the most."""
     counting = counting_of(manifest)
     if "group" not in counted:
         counted = counted.with_columns(group=pl.lit(None, pl.String))
@@ -143,7 +149,7 @@ def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterato
                 yield f"it shows an interval that begins below {least:,} users (min_users)"
             share = min(Fraction(*each) for each in shares)
         weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
-        fewest = rows["users"].to_numpy() * weighing.unit - weighing.unit // 2
+        fewest = rows["estimate"].to_numpy() * weighing.unit - weighing.unit // 2
         (_, least_low, least_high), (_, most_low, most_high) = (
             count_intervals(
                 noised,

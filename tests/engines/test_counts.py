@@ -62,7 +62,7 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(writ
     for row in rows:
         assert row["users"] == held_by(row["tokens"])
         assert row["low"] <= row["users"] <= row["high"]
-    assert all_of_it.table.schema.names[3:] == ["score", "users", "low", "high"]
+    assert all_of_it.table.schema.names[3:] == ["score", "users", "low", "high", "estimate"]
     assert all_of_it.manifest["counting"]["counted"] == len(rows)
     drew = all_of_it.manifest.get("drawn", all_of_it.manifest["events"])
     assert sum(event.get("note") == COUNTS_NOTE for event in drew) == 1  # whatever was given back
@@ -249,4 +249,4 @@ def test_each_leaf_is_counted_and_nothing_above_it(written, how):
     if how == "words":
         ends = {row["item"]: row["ended"] for row in counted}
         assert ends == {"new york": True, "york new": True, "rare": True, "new york is big": False}
-    assert release.table.schema.names[3:] == ["score", "ended", "users", "low", "high"]
+    assert release.table.schema.names[3:] == ["score", "ended", "users", "low", "high", "estimate"]

@@ -221,8 +221,8 @@ def test_each_interval_holds_the_truth_as_often_as_it_says(name, confidence):
     found, sigma = setting_of(name)
     held = np.zeros(len(found.users))
     for noisy, lost, grid in draws(found, sigma, RUNS, seed=7):
-        users, low, high = count_intervals(noisy, lost, found.weighing, grid, confidence)
-        assert (low <= users).all() and (users <= high).all()
+        estimates, low, high = count_intervals(noisy, lost, found.weighing, grid, confidence)
+        assert (low <= np.maximum(estimates, 0)).all() and (estimates <= high).all()
         held += holding(low, high, found)
     # The most luckless of these keys, and their mean, which the losses' noise moves as a whole.
     assert held.min() >= binom.ppf(0.001 / len(held), RUNS, confidence)
@@ -241,12 +241,23 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(name):
     assert all_held / RUNS >= 0.9 - 3 * sqrt(0.09 / RUNS)
 
 
+def test_sums_of_estimates_are_right_in_the_mean():
+    """A sum of `users` over the groups of a rare item said 137 where the truth was 11."""
+    found, sigma = setting_of("five keys, nobody bounded")
+    sums = [
+        count_intervals(noisy, lost, found.weighing, grid, 0.95)[0].sum()
+        for noisy, lost, grid in draws(found, sigma, RUNS, seed=9)
+    ]
+    error = sigma * sqrt(len(found.users) / RUNS)
+    assert abs(np.mean(sums) - found.users.sum()) < 4 * error
+
+
 def test_below_none_an_interval_reaches_as_far_up_as_from_none():
     """It was "0 (0 to 0)" where the noise had taken a true 27: as if nobody were sure."""
     sigma, weighing = sigma_on_grid(10.0, 1, 4), Weighing(1, 1, 4)
     noisy = np.array([-60, -1, 0, 1, 60], np.int64) * weighing.unit
-    users, low, high = count_intervals(noisy, np.zeros(0, np.int64), weighing, sigma, 0.95)
-    assert users.tolist() == [0, 0, 0, 1, 60]
+    estimates, low, high = count_intervals(noisy, np.zeros(0, np.int64), weighing, sigma, 0.95)
+    assert estimates.tolist() == [-60, -1, 0, 1, 60]
     assert low.tolist()[:4] == [0, 0, 0, 0] and low[4] > 30
     assert len({*high.tolist()[:3]}) == 1 and 15 < high[0] < 30
     assert high[3] - high[2] == 1

@@ -83,7 +83,7 @@ def trie(max_length: int = 4) -> Release:
 
 def counted(people: Mapping[str, tuple[int, int, int]]) -> Release:
     """A release that counts: users, and the ends of an interval."""
-    rows = [(len(t.split()), t, t.split(), *users) for t, users in people.items()]
+    rows = [(len(t.split()), t, t.split(), *users, users[0]) for t, users in people.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTS_SCHEMA)
     return Release(table, manifest("counts", [{"level": 1, "kind": "counts", **TOGETHER}]))
 
@@ -96,7 +96,7 @@ def within_country(
     """A release that counts within groups: a row for each item in each. `noise`: what its manifest
     says of its noise, if anything."""
     rows = [
-        (len(text.split()), text, text.split(), group, *users)
+        (len(text.split()), text, text.split(), group, *users, users[0])
         for text, of_groups in people.items()
         for group, users in of_groups.items()
     ]

@@ -102,6 +102,13 @@ def test_intervals_of_other_noise_are_refused(written, ledger, how):
         edited = Release(table, {**made.manifest, DIGEST_FIELD: digest_of(table)})
         with pytest.raises(UsageError, match="its intervals are not those of its noise"):
             verified(edited)
+    for other in ({"users": first["users"] + 1}, {"estimate": first["estimate"] - 1}):
+        table = pa.Table.from_pylist([{**first, **other}], schema=made.table.schema)
+        with pytest.raises(UsageError, match="is not its estimate, cut at 0"):
+            verified(Release(table, made.manifest))
+    for name in ("users", "low", "estimate"):
+        with pytest.raises(UsageError, match="lacks a column of its counts"):
+            verified(Release(made.table.drop_columns([name]), made.manifest))
     manifest = json.loads(made.dumps())
     manifest["counting"]["confidence"] = 0.9
     with pytest.raises(UsageError, match="its intervals are not those of its noise"):

@@ -12,7 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTS_SCHEMA, GROUP_COUNTS_SCHEMA, OTHER_GROUP, interleaved_by_level
+from dphh.columns import (
+    COUNT_COLUMNS,
+    COUNTS_SCHEMA,
+    GROUP_COUNTS_SCHEMA,
+    OTHER_GROUP,
+    interleaved_by_level,
+)
 from dphh.engines.host import Draw, DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, as_array
@@ -58,7 +64,7 @@ def count_listed_items(
 def counts_with_intervals(
     once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str], draw: Draw
 ) -> tuple[CountsLevel, dict[str, Any]]:
-    """The level as it was run; and users, low and high, with a row for each item and group, which
+    """The level as it was run; and `COUNT_COLUMNS`, with a row for each item and group, which
     has NULLs if `min_users` leaves it out."""
     drawn = once("counts", draw)
     keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
@@ -77,8 +83,10 @@ def counts_with_intervals(
     else:
         found = count_intervals(*drawn_with, simultaneous=level.simultaneous)
     places = pa.array(place, mask=place < 0)
-    columns = (pa.array(column, pa.int64()).take(places) for column in found)
-    return done, dict(zip(("users", "low", "high"), columns, strict=True))
+    estimate, *ends = found
+    columns = (np.maximum(estimate, 0), *ends, estimate)
+    taken = (pa.array(column, pa.int64()).take(places) for column in columns)
+    return done, dict(zip(COUNT_COLUMNS, taken, strict=True))
 
 
 def _families(
@@ -155,7 +163,7 @@ def count_found_items(
     levels = found_rows.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
-    columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
+    columns = {name: pa.array([], pa.int64()) for name in COUNT_COLUMNS}
     if len(chosen):
         counted_rows = found_rows.take(pa.array(chosen))
         items = (
