@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dphh.errors import UsageError
+from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking, checked_booking, fits, percent
@@ -30,6 +30,10 @@ from dphh.wording.options import checked_call
 
 #: What was checked, and what was found.
 Line = tuple[str, str]
+
+_CONSISTENT_ALONE = (
+    "the release agrees with itself, which does not show who made it, nor that anybody paid for it"
+)
 
 
 @checked_call
@@ -59,33 +63,20 @@ def verify(
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
         raise _refusal("it is a test's, made with a seed, and is NOT private")
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     lines = [("files", f"{TABLE} and {MANIFEST}, and nothing else"), *verified(release)]
     lines += [("warning", said) for said in release.privacy.warnings]
+    book = None
     if without_ledger:
         _refuse_other_bytes(files, release)
-        lines.append(
-            (
-                "ledger",
-                "none was asked: the release agrees with itself, which does not show who made it, "
-                "nor that anybody paid for it",
-            )
-        )
+        lines.append(("ledger", f"none was asked: {_CONSISTENT_ALONE}"))
     else:
-        if book.absent() is not None:
-            raise UsageError(
-                f"ledger: there is none at {book.path}. The release agrees with itself, which does "
-                "not show who made it, nor that anybody paid for it. Give the ledger that paid for "
-                "it; if this much is enough, give without_ledger=True"
-            )
-        stored = stored_release(book, release.run_id)
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        stored = _stored_in(book, release.run_id)
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
         lines += _lines_on_payers(book, stored)
     if page is not None:
-        lines.append(
-            _line_on_page(Path(page), release, None if without_ledger else book, title, top)
-        )
+        lines.append(_line_on_page(Path(page), release, book, title, top))
     return lines
 
 
@@ -115,6 +106,22 @@ def _files_of(folder: Path) -> dict[str, bytes]:
         raise UsageError(
             f"release: {problem.filename} could not be read ({problem.strerror}); give the "
             "folder that --out or Release.save wrote"
+        ) from None
+
+
+def _stored_in(book: Ledger, run_id: str) -> Release:
+    """The release of this run in the ledger. Refuses one that is not there."""
+    if book.absent() is not None:
+        raise UsageError(
+            f"ledger: there is none at {book.path}, and {_CONSISTENT_ALONE}. Give the ledger that "
+            "paid for it; if this much is enough, give without_ledger=True"
+        )
+    try:
+        return stored_release(book, run_id)
+    except UnknownRunError:
+        raise _refusal(
+            f"the ledger {book.path} does not know its run {run_id!r}: it was paid for in another "
+            "ledger, if at all"
         ) from None
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from dphh import Corpus, Ledger, Release, UsageError, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
-from dphh.errors import DphhError
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
@@ -135,7 +134,7 @@ def test_a_run_of_another_ledger_is_unknown(out, book, corpus, tmp_path):
     """The forger has paid, from an account of that name, in a ledger of their own."""
     other = Ledger(tmp_path / "other.sqlite", create=True)
     other.add("notes", corpus, 1.0, 1e-6)
-    with pytest.raises(DphhError, match="has no run"):
+    with pytest.raises(UsageError, match=r"does not know its run .* another ledger, if at all"):
         verify(out, ledger=other)
     assert str(book.path) in dict(verify(out, ledger=book))["ledger"]
 
