@@ -250,7 +250,7 @@ class Ledger(Accounts):
         """Write a copy of the ledger, whole or not at all, that only this login may read. Others
         may write to the ledger meanwhile. An earlier copy of this ledger is replaced, and no other
         file. Returns the number of runs in it. docs/ledger.md says what a copy forgets."""
-        target = local_path_to_write("backup", path)
+        target = local_path_to_write("backup", path).absolute()
         if (why := self.absent()) is not None:
             raise UsageError(why)
         if target.exists() and target.samefile(self.path):

@@ -145,12 +145,13 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
         assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
-def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path):
+def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     dphh("ledger", "add", "notes", path, *READ, *COST)
     copy = tmp_path / "copy.sqlite"
     code, out, err = dphh("ledger", "backup", copy)
     assert (code, out, err) == (0, "", f"a copy of the ledger, with 0 runs: {copy}\n")
-    assert dphh("ledger", "backup", copy, "--quiet") == (0, "", "")
+    assert dphh("ledger", "backup", "copy.sqlite", "--quiet") == (0, "", "")
     assert "notes" in dphh("ledger", "show", "--ledger", copy)[1]
     assert dphh("ledger", "backup", tmp_path / "own-data" / "dphh" / "ledger.sqlite")[0] == 2
 
