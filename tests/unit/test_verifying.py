@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -258,6 +260,19 @@ def test_a_page_is_what_would_be_written_now(out, book, tmp_path):
     page.symlink_to(tmp_path / "real.html")
     with pytest.raises(UsageError, match="is a link"):
         verify(out, **how)
+
+
+@pytest.mark.slow
+def test_another_process_writes_the_same_page(book, corpus, tmp_path):
+    """Whatever the order in which its sets and threads go."""
+    asked = {"by": "what", "groups": ["see you later my friend"], "counts": 0.3}
+    ngrams(corpus, max_n=3, **asked, **COST).run(ledger=book, engine="polars", out=tmp_path / "by")
+    page = tmp_path / "page.html"
+    for seed in ("1", "2"):
+        report = [sys.executable, "-m", "dphh", "report", str(tmp_path / "by"), "-o", str(page)]
+        how = {"PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
+        subprocess.run(report, check=True, env=os.environ | how, timeout=100)
+        verify(tmp_path / "by", ledger=book, page=page)
 
 
 def test_the_command_names_account_and_cap_and_has_exit_codes(dphh, out, book, tmp_path):
