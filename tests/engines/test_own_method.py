@@ -18,7 +18,7 @@ def test_a_method_of_ones_own_is_priced_booked_run_and_verified(engine, capsys):
         assert 0.4e-7 < compose(plan.events).delta(1.0) <= 1e-7
         assert "dphh_contributions_of_words(" in plan.sql()
         release = own_method.main(engine)
-    assert "it paid for this run" in capsys.readouterr().out
+    assert "'notes' paid for this run, within its cap" in capsys.readouterr().out
     # 355 users hold it, of ten words: four times any other's w gives it 4 / 5 of a norm.
     scores = dict(zip(*release.to_polars().select("item", "score"), strict=True))
     assert scores["fever"] == pytest.approx(355 * 0.8, abs=40)
