@@ -3,7 +3,7 @@ counting users, of given public keys or of what all other levels found."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import sqrt
 from typing import Any, ClassVar
@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 from dphh.privacy.counts import (
     IntervalMargins,
     checked_confidence,
+    chosen_bound,
     counts_grid_bits,
     interval_margins,
     sigma_on_grid,
 )
+from dphh.udfs.arrays import Integers
 from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import number
 
@@ -105,6 +107,11 @@ class CountsLevel(LevelOnGrid):
     min_users: int = 0
     #: With `min_users`: how many were shown of which, as intervals follow from it. None in a plan.
     families: tuple[Family, ...] | None = None
+    #: Sigma of the noise of a histogram of how many keys users hold, by which the run chooses K; of
+    #: a plan, `max_items` is then an example. 0: K was given.
+    held_sigma: int = 0
+    #: The noised histogram (`HeldHistogram`). None in a plan, and if K was given.
+    held_grid: tuple[int, ...] | None = None
 
     @classmethod
     def of(
@@ -137,7 +144,21 @@ class CountsLevel(LevelOnGrid):
         said = super().to_json()
         if not self.min_users:
             del said["min_users"], said["families"]
+        if not self.held_sigma:
+            del said["held_sigma"], said["held_grid"]
         return said
+
+    def chosen_by(self, held: Integers) -> CountsLevel:
+        """The level with the K that follows from the noised histogram."""
+        most = chosen_bound(held, self.keys, self.relative_sigma)
+        bits = counts_grid_bits(self.relative_sigma * sqrt(most), self.keys, most)
+        return replace(
+            self,
+            max_items=most,
+            grid_bits=bits,
+            sigma_grid=sigma_on_grid(self.relative_sigma, most, bits),
+            held_grid=tuple(held.tolist()),
+        )
 
     @property
     def weighing(self) -> Weighing:
@@ -167,6 +188,11 @@ class CountsLevel(LevelOnGrid):
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
+        if self.held_sigma and self.held_grid is None:
+            whole = (
+                f"each user counts as one for up to K of {self.keys:,} counts; the run chooses K "
+                f"by a noised histogram of how many users hold; here K is {self.max_items:,}"
+            )
         shares = ", ".join(
             f"{self.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
         )

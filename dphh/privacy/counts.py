@@ -30,7 +30,7 @@ from dphh.privacy.search import ndtri
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.table import rounded_gaussian
-from dphh.udfs.rules.counts import Weighing
+from dphh.udfs.rules.counts import HeldHistogram, Weighing
 
 #: The most keys in one release. The delta for errors of the noise's table covers so many draws.
 MOST_KEYS = 1_000_000
@@ -40,6 +40,14 @@ MOST_KEYS = 1_000_000
 FINEST_BITS, EASY_SIGMA, LEAST_WEIGHT_GOAL = 10, 2**12, 32
 #: How an interval's failure probability is divided over its low end, its high end and the losses.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
+#: How many sigmas of noise weigh as much as a user whom bounding removes from all keys, where K is
+#: chosen. An interval's width alone, 4 sigmas, is all but the same over a range of K; 8 takes the
+#: smaller ones, where estimates err a tenth less.
+SIGMAS_A_USER = 8
+#: So many sigmas are what the losses' own noise adds to an interval, wherever somebody is bounded.
+SIGMAS_OF_LOSSES = 9
+#: So few keys count in full by this weighing, whatever users hold.
+FEW_KEYS = (1 + SIGMAS_OF_LOSSES / SIGMAS_A_USER) ** 2
 #: More than the relative error of a normal quantile that is computed in floats.
 _QUANTILE_MARGIN = 1e-9
 
@@ -165,6 +173,27 @@ def most_removed_by_bounding(
     bent = np.interp(unnoised, np.append(0.0, bends), np.append(0.0, upper))
     rounded_up: Integers = np.ceil(bent).astype(np.int64)
     return rounded_up + 1  # one unit covers the rounding errors of the floats
+
+
+def chosen_bound(held: Integers, keys: int, relative_sigma: float) -> int:
+    """K, chosen by a noised histogram of how many of `keys` keys users hold, for counts whose noise
+    is `relative_sigma` sqrt(K) users.
+
+    It has the least sum of what noise makes of an interval, of counts and of losses, and what
+    bounding removes from all users, as far as the histogram shows. Whatever is chosen, intervals
+    hold and the norm is sqrt(K): noise makes the choice worse, not wrong.
+    """
+    tops = HeldHistogram(keys).tops
+    choices = tops[relative_sigma * np.sqrt(tops) <= LARGEST_GRID_SIGMA]
+
+    def cost(most: int) -> float:
+        weighing = Weighing(keys, most, FINEST_BITS)
+        weights = weighing.weights(tops, np.full(len(tops), weighing.least_cap))
+        lost = float(held @ (1 - weights / weighing.unit))
+        sigmas = SIGMAS_A_USER * sqrt(most) + SIGMAS_OF_LOSSES * (most < keys)
+        return sigmas * relative_sigma + max(lost, 0.0)
+
+    return min(map(int, choices), key=cost)
 
 
 def checked_confidence(confidence: float) -> float:

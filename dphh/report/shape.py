@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dphh.privacy.counts import FINEST_BITS, MOST_KEYS
+from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.noise.table import LARGEST_TABLE_SIGMA
 
 #: A test of a value; a list of values that all have one shape; or an object's fields by name. A
@@ -105,6 +106,9 @@ COUNTING: Shape = {
     "grid_bits": is_whole(0, FINEST_BITS),
     "sigma_grid": is_whole(1, LARGEST_TABLE_SIGMA),
     "lost_grid": [is_whole(-(2**53), 2**53)],
+    "relative_sigma": lambda value: is_amount(value) and 0 < value <= LARGEST_GRID_SIGMA,
+    "held_sigma?": is_whole(1, LARGEST_TABLE_SIGMA),
+    "held_grid?": [is_whole(-(2**53), 2**53)],
     "min_users?": _COUNT,
     "families?": [
         {

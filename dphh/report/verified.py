@@ -20,7 +20,7 @@ from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.price import Privacy
-from dphh.privacy.counts import count_intervals
+from dphh.privacy.counts import chosen_bound, count_intervals
 from dphh.privacy.events import events_from_json
 from dphh.reader.content import Content
 from dphh.report.sentences import (
@@ -33,7 +33,7 @@ from dphh.report.sentences import (
 )
 from dphh.report.shape import COUNTING, MANIFEST, is_plain_json, misfit
 from dphh.report.why import needed_slices
-from dphh.udfs.rules.counts import Weighing
+from dphh.udfs.rules.counts import HeldHistogram, Weighing
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
@@ -101,6 +101,12 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
         weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
         if weighing.class_count != len(counting["lost_grid"]):
             yield "its counts have no loss for each class of bounded users"
+        if held := counting.get("held_grid"):
+            told = counting["keys"], counting["relative_sigma"]
+            if len(held) != HeldHistogram(told[0]).coordinates:
+                yield "its histogram of how many counts users hold has other bins"
+            elif chosen_bound(np.array(held, np.int64), *told) != counting["max_items"]:
+                yield "its max_items does not follow from how many counts users hold"
 
 
 def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:

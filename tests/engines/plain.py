@@ -193,12 +193,10 @@ class Plain:
         self._tell("asked", asked)
         ids, own = pa.array([*caps], pa.int64()), pa.array([*caps.values()], pa.int64())
         self._tell("caps", pa.table({"user_id": ids, "cap": own}))
+        self.run("counts_held", groups=list(groups), other=other, beginnings=level.beginnings)
         weighing = level.weighing
         self.run(
             "counts",
-            groups=list(groups),
-            other=other,
-            beginnings=level.beginnings,
             keys=weighing.keys,
             classes=weighing.class_count,
             max_items=weighing.most_in_full,
@@ -209,6 +207,13 @@ class Plain:
         rows = self.con.execute("SELECT key, noisy FROM counted ORDER BY key").fetchall()
         assert [key for key, _ in rows] == [*range(len(rows))]
         return [noisy for _, noisy in rows]
+
+    def numbers_held(self, level: CountsLevel) -> list[int]:
+        """The noised histogram of how many keys users hold; `counts` says which they are."""
+        asked = {"keys": level.keys, "sigma": level.held_sigma, "purpose": "held"}
+        self.run("counts_histogram", **asked)
+        rows = self.con.execute("SELECT noisy FROM histogram ORDER BY key").fetchall()
+        return [noisy for (noisy,) in rows]
 
     def trie(self, levels: Sequence[VoteLevel], choice: SequenceChoice) -> Any:
         """The prefixes that each level grows, and whether a sequence ends there."""

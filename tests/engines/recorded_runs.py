@@ -120,6 +120,9 @@ CASES = {
     ),
     "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),)),
     "counts": Case(partial(counts, of=PAIRS, max_held=3, **LOOSE), COMMON, (1,)),
+    "counts, with a bound of its choice": Case(
+        partial(counts, of=[*PAIRS, ("w2",), ("w3",)], **LOOSE), COMMON, (1,)
+    ),
     "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
     "trie that stops growing, counted": Case(
         partial(trie, max_length=6, counts=0.3, max_items=2, **LOOSE), SPELLED, (1, 2, 3, 4)

@@ -28,7 +28,13 @@ from dphh import Corpus, counts, ldp_trie
 from dphh.engines import ENGINES
 from dphh.engines.host import Lookup
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts
+from dphh.mechanisms.counts.run import (
+    find_items,
+    find_listed_items,
+    noised_by_key,
+    noised_counts,
+    noised_histogram,
+)
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
@@ -157,20 +163,22 @@ def test_counts_of_public_items(engine, listed, others, newcomer):
     """Some of them in a text beside others, some held by nobody; four count in full."""
     of = [("w0",), ("w1",), ("w2",), ("w0", "w1"), ("rare",), ("rare", "w0"), ("of nobody",)]
     plan = counts(of=of, max_held=4, epsilon=1.0, delta=1e-8)
-    (level,) = plan.levels
+    level = replace(plan.levels[0], held_sigma=1)
 
     def keys(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
             if listed:
-                table = draw_listed_counts(host, level, plan["of"], plan["groups"])
+                find_listed_items(host, level, plan["of"], plan["groups"])
             else:
                 host.gather("users", ReadWords(marks_ends=True))
-                table = draw_counts(host, level, plan["of"])
-        found = dict(zip(table["key"].to_pylist(), table["noisy"].to_pylist(), strict=True))
+                find_items(host, level, plan["of"])
+            in_bins, of_keys = noised_histogram(host, level), noised_counts(host, level)
+        yield +Counter(dict(enumerate(noised_by_key(in_bins).tolist())))
+        found = noised_by_key(of_keys).tolist()
         assert len(found) == level.weighing.keys + level.weighing.class_count
-        yield +Counter(found)
+        yield +Counter(dict(enumerate(found)))
 
-    is_added_up(keys, others, newcomer, 2 * level.weighing.unit)
+    is_added_up(keys, others, newcomer, 1, 2 * level.weighing.unit)
 
 
 def rows_of(host: Any, table: str, *columns: str) -> list[tuple[Any, ...]]:

@@ -23,7 +23,13 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.level import CountsLevel
-from dphh.mechanisms.counts.run import draw_counts, draw_listed_counts, noised_counts
+from dphh.mechanisms.counts.run import (
+    find_items,
+    find_listed_items,
+    noised_by_key,
+    noised_counts,
+    noised_histogram,
+)
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
@@ -387,13 +393,15 @@ def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
     frame = pl.DataFrame([*rows], schema=schema, orient="row")
     corpus = Corpus(frame, user="who", text="what", as_="list")
     plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
-    (level,) = plan.levels
+    level = replace(plan.levels[0], held_sigma=3)
     with host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
         if listed:
-            drawn = draw_listed_counts(host, level, plan["of"], plan["groups"])
+            find_listed_items(host, level, plan["of"], plan["groups"])
         else:
             host.gather("users", ReadWords(marks_ends=True, groups=plan["groups"]))
-            drawn = draw_counts(host, level, plan["of"])
+            find_items(host, level, plan["of"])
+        in_bins = noised_by_key(noised_histogram(host, level)).tolist()
+        drawn = noised_counts(host, level)
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
     names = ["DE", "FR", "other"] if grouped else [None]
     table = pa.table(
@@ -406,6 +414,7 @@ def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
     plain = Plain(rows, SeededRandomness(seed))
     found = plain.counts(level, table, plan["groups"], "other" if grouped else None)
     assert found == [noisy[key] for key in sorted(noisy)]
+    assert plain.numbers_held(level) == in_bins
 
 
 ITEMS = "abcdefghijkl"

@@ -1,43 +1,10 @@
 -- How many users hold each of a list of public keys: one Gaussian vector, released in full.
--- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, one row an item
--- and group; caps (user_id, cap), of users who have a cap of their own on the square of their norm;
--- $groups, the declared groups. Rows of other groups belong to the group $other.
+-- In: held (user_id, key); caps (user_id, cap), of users who have a cap of their own on the square
+-- of their norm.
 -- Out: counted (key, noisy). After the keys come the losses, which measure what bounding removed:
 -- one for bounded users who add at least 0.7 of a user to each key, one for those who add less.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
-
-lengths AS (
-    SELECT DISTINCT len(tokens) AS length
-    FROM asked
-),
-
--- The runs of tokens of each row. With $beginnings, only those at the start of the row, whose end
--- counts as a token, the empty one.
-grams AS (
-    SELECT
-        texts.user_id,
-        CASE WHEN list_contains($groups, texts.group_name) THEN texts.group_name ELSE $other END
-            AS group_name,
-        list_slice(
-            CASE WHEN $beginnings THEN list_append(texts.tokens, '') ELSE texts.tokens END,
-            starts.start,
-            starts.start + lengths.length - 1
-        ) AS tokens
-    FROM
-        texts,
-        lengths,
-        unnest(range(1, CASE WHEN $beginnings THEN 2 ELSE len(texts.tokens) + 1 END))
-            AS starts (start)
-),
-
--- A user holds each key once.
-held AS (
-    SELECT DISTINCT grams.user_id, asked.key
-    FROM grams
-    INNER JOIN asked
-        ON grams.tokens = asked.tokens AND grams.group_name IS NOT DISTINCT FROM asked.group_name
-),
 
 numbers AS (
     SELECT user_id, count(*) AS number

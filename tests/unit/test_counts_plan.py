@@ -1,19 +1,24 @@
 """What `counts` is asked about, what it costs and says before it is paid, and its release; and
 `counts=` of other verbs, with one budget for finding and counting."""
 
+from collections import Counter
 from math import sqrt
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dphh import Corpus, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh import Corpus, Release, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh.mechanisms.counts import run as run_of_counts
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
+from dphh.mechanisms.counts.price import HELD_SHARE
 from dphh.privacy.accounting import compose
 from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
+from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
+from dphh.udfs.rules.counts import HeldHistogram
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-8}
@@ -133,10 +138,46 @@ def test_of_a_trie_the_whole_sequences_are_counted(people, tmp_path):
     assert big["low"] <= 80 <= big["high"]
 
 
-def test_by_default_next_to_nobody_holds_more_than_counts_in_full():
-    words = [[f"w{n}"] for n in range(500)]
-    assert counts(of=words, **BUDGET)["max_held"] == 100
-    assert counts(of=[*words, ["w1", "w2"]], **BUDGET)["max_held"] == 150
+def test_the_histogram_by_which_a_run_chooses_is_an_event_of_its_own():
+    words = [[f"w{n}"] for n in range(30)]
+    plan, given = counts(of=words, **BUDGET), counts(of=words, max_held=30, **BUDGET)
+    held, of_counts, _ = plan.events
+    assert plan["max_held"] is None and len(given.events) == 2
+    assert held.sigma**-2 / (held.sigma**-2 + of_counts.sigma**-2) == pytest.approx(HELD_SHARE)
+    assert compose_sigmas([held.sigma, of_counts.sigma]) == pytest.approx(given.events[0].sigma)
+    assert compose(plan.events).delta(1.0) <= BUDGET["delta"]
+    (level,) = plan.levels
+    assert held.sigma <= level.held_sigma < held.sigma + 1
+    assert "the run chooses K" in " ".join(level.in_words())
+    assert "earlier Gaussian release" in plan.privacy.theorem
+    few = counts(of=words[:4], **BUDGET)  # so few count in full, whatever users hold
+    assert few.levels == counts(of=words[:4], max_held=4, **BUDGET).levels and len(few.events) == 2
+
+
+def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tmp_path):
+    """Four items in six groups are 24 counts; nobody holds more than four."""
+    places = ["DE", "FR", "IT", "ES", "PT", "other"]
+    rows = [(user, "a b c d"[: 1 + user % 4 * 2], places[user % 6]) for user in range(6_000)]
+    frame = pl.DataFrame(rows, schema=["who", "what", "country"], orient="row")
+    frame.write_parquet(tmp_path / "people.parquet")
+    corpus = Corpus(str(tmp_path / "people.parquet"), user="who", text="what")
+    plan = counts(corpus, of=list("abcd"), by="country", groups=places[:-1], **BUDGET)
+    release = released(plan)
+    (level,) = release.manifest["levels"]
+    assert level["max_items"] == 4
+    assert level["sigma"] < 2.1 * 5.2
+    assert len(level["held_grid"]) == len(HeldHistogram(24).tops)
+    truth = Counter((item, place) for _, text, place in rows for item in text.split())
+    inside = [r["low"] <= truth[r["item"], r["group"]] <= r["high"] for r in release]
+    assert len(inside) == 24 and sum(inside) >= 21
+    assert verified(release)
+    for more, why in (
+        ({"max_items": 3, "lost_grid": [0, 0]}, "max_items does not follow"),
+        ({"held_grid": level["held_grid"][1:]}, "other bins"),
+    ):
+        forged = {**release.manifest, "levels": [{**level, **more}]}
+        with pytest.raises(UsageError, match=why):
+            verified(Release(release.table, forged))
 
 
 LITTLE_NOISE = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
@@ -236,3 +277,22 @@ def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     noise = [counting.level(found).sigma for found in (1, 5, 10, 11, 1_000, 100_000)]
     assert max(noise) <= most * 1.001
     assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)
+
+
+def test_a_run_cut_short_after_its_histogram_goes_on_with_what_it_drew(people, ledger, monkeypatch):
+    asked = {"of": ["new", "york", "is", "big", "x", "san"], **BUDGET}
+    whole = released(counts(people, **asked))
+
+    def cut(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run_of_counts, "noised_counts", cut)
+        with pytest.raises(KeyboardInterrupt):
+            released(counts(people, **asked), ledger=ledger, run_id="one")
+    with monkeypatch.context() as patched:
+        patched.setattr(run_of_counts, "noised_histogram", cut)  # it is stored
+        again = released(counts(people, **asked), ledger=ledger, run_id="one")
+    assert again.to_arrow().equals(whole.to_arrow())
+    levels = (release.manifest["levels"] for release in (again, whole))
+    assert next(levels) == next(levels)

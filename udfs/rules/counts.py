@@ -79,6 +79,10 @@ class Weighing:
         return len(self.least_weights)
 
     @property
+    def coordinates(self) -> int:
+        return self.keys + self.class_count
+
+    @property
     def _least_of_first_class(self) -> int:
         return -int(-self.unit * LEAST_OF_FIRST_CLASS // 1)
 
@@ -110,24 +114,56 @@ class Weighing:
         with np.errstate(divide="ignore"):
             return np.asarray((self.unit - least) / least)
 
+    def added(
+        self, owner: Integers, keys: Integers, held: Integers, caps: Integers
+    ) -> tuple[Integers, Integers]:
+        """The coordinates that users add to, and what: each key of an owner, then losses."""
+        own_caps = caps if len(caps) else np.full(len(held), self.least_cap)
+        weights = self.weights(held, own_caps)
+        bounded = weights[weights < self.unit]
+        coordinates = np.append(keys, self.keys + self.classes(bounded))
+        return coordinates, np.append(weights[owner], self.losses(bounded))
 
-def contributions_to_counts(lengths: Any, ids: Any, caps: Any, weighing: Weighing) -> pa.Array:
+
+@dataclass(frozen=True)
+class HeldHistogram:
+    """How many users hold how many of `keys` keys: a user who holds some adds 1 to one bin. The L2
+    sensitivity is 1, a grid unit."""
+
+    keys: int
+
+    @cached_property
+    def tops(self) -> Integers:
+        """The most keys that users of each bin hold; each is some 1.2 times the one before."""
+        tops = [1]
+        while tops[-1] < self.keys:
+            tops.append(min(max(tops[-1] + 1, tops[-1] * 6 // 5), self.keys))
+        return np.array(tops, np.int64)
+
+    @property
+    def coordinates(self) -> int:
+        return len(self.tops)
+
+    def added(
+        self, owner: Integers, keys: Integers, held: Integers, caps: Integers
+    ) -> tuple[Integers, Integers]:
+        bins = np.searchsorted(self.tops, held[held > 0]).astype(np.int64)
+        return bins, np.ones_like(bins)
+
+
+def contributions_to_counts(
+    lengths: Any, ids: Any, caps: Any, weighing: Weighing | HeldHistogram
+) -> pa.Array:
     """`dphh_contributions_to_counts(lengths, ids, caps, weighing)`: what the users of all these
-    rows add to the counts of given items, whose keys the ids are; and to the losses of classes,
-    whose keys come after (`Weighing`). A user's keys may repeat. `caps` has the users' own, beside
-    `lengths`; if it is NULL, every user has the least cap."""
+    rows add to the counts of given items, whose keys the ids are, and to the losses of classes,
+    whose keys come after (`Weighing`); or to the bins of a histogram. A user's keys may repeat.
+    `caps` has the users' own, beside `lengths`; if it is NULL, every user has the least cap."""
     rows, counts = one_array(ids), values_of(one_array(lengths))
     users = np.repeat(np.arange(len(counts)), counts)
     owner, keys = distinct_pairs(users, values_of(rows))
     held = np.bincount(owner, minlength=len(counts))
-    own_caps = values_of(one_array(caps))
-    if not len(own_caps):
-        own_caps = np.full(len(counts), weighing.least_cap)
-    weights = weighing.weights(held, own_caps)
-    bounded = weights[weights < weighing.unit]
-    keys = np.append(keys, weighing.keys + weighing.classes(bounded))
-    added = np.append(weights[owner], weighing.losses(bounded))
+    coordinates, added = weighing.added(owner, keys, held, values_of(one_array(caps)))
     # Floats represent the sums of a batch exactly: S, the most that is added, is at most 2^20.
-    sums = np.bincount(keys, added, minlength=weighing.keys + weighing.class_count)
+    sums = np.bincount(coordinates, added, minlength=weighing.coordinates)
     added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
     return all_in_first_row(len(rows), added_to, sums[added_to].astype(np.int64))

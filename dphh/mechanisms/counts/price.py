@@ -11,6 +11,10 @@ mechanism with its exact curve (Balle & Wang 2018), both directions. The list is
 of it is released whether or not any user holds it, and there is no threshold: the curve takes all
 of delta.
 
+K is given, or the run chooses it. Then a first Gaussian release, of HELD_SHARE of 1/sigma^2, is the
+histogram of how many items users hold, to which a user adds 1; K follows from its noised bins, and
+the counts from what is left: an adaptive composition (Dong, Roth & Su 2019), in both directions.
+
 With groups, n is the number of pairs of item and group, and m how many of them a user holds: a user
 in several groups counts in each.
 """
@@ -18,6 +22,7 @@ in several groups counts in each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -36,10 +41,10 @@ from dphh.mechanisms.terms import (
     checked_arithmetic_delta,
 )
 from dphh.price import Finds, Price, Privacy
-from dphh.privacy.counts import MOST_KEYS
+from dphh.privacy.counts import FEW_KEYS, MOST_KEYS, counts_grid_bits
 from dphh.privacy.draws import arithmetic_delta
-from dphh.privacy.events import DeltaEvent, GaussianEvent
-from dphh.privacy.gaussian import gaussian_sigma
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.wording.options import check_whole
 
@@ -59,7 +64,7 @@ class ReleaseLike(Protocol):
 ItemsOption = str | Path | ReleaseLike | Sequence[str | Sequence[str]]
 HELP = {
     "of": "A release, or a file with one item a line.",
-    "max_held": "A user who holds more items counts less in each.",
+    "max_held": "A user who holds more items counts less in each. Without it, the run chooses.",
     "top": "The most items to take from a release.",
     "min_length": "The fewest tokens of an item.",
     "by": "The column of groups to count within.",
@@ -73,6 +78,14 @@ THEOREM = (
     "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
     "most sqrt(max_held), in integers; both directions"
 )
+CHOICE_THEOREM = (
+    "; max_held follows from an earlier Gaussian release, a histogram of how many items users hold "
+    "(adaptive composition, Dong, Roth & Su 2019)"
+)
+#: The share of 1/sigma^2 for the histogram by which the run chooses `max_held`.
+HELD_SHARE = 0.03
+#: What a plan takes `max_held` to be, where the run chooses it.
+PLANNED_HELD = 30
 
 
 def price_counts(
@@ -92,16 +105,17 @@ def price_counts(
 
     `of` is a release, its folder or its run id; or a list, each item a text, read as a row of the
     corpus, or a list of its tokens; or a text file with one item a line. A user who holds more than
-    `max_held` of them (default: 100, or 150 where the list has phrases; hardly any user does)
-    counts for less of each, and `high` allows for that. `by` and `groups` count within these values
-    of a column, and within all others and NULL together as "other".
+    `max_held` of them counts for less of each, and `high` allows for that; without it, the run
+    chooses it by a noised histogram of how many users hold, for a small share of the budget. `by`
+    and `groups` count within these values of a column, and within all others and NULL together as
+    "other".
     """
     check_budget(epsilon, delta)
     items = checked_items(of, top, min_length)
-    if max_held is None:
-        # A user holds about 1.4 times as many found words and phrases as found words.
-        max_held = 100 if all(len(item) == 1 for item in items) else 150
-    check_whole("max_held", max_held, advice="; nearly all users should hold fewer listed items")
+    if max_held is not None:
+        check_whole(
+            "max_held", max_held, advice="; nearly all users should hold fewer listed items"
+        )
     declared = checked_groups(by, groups)
     epsilon, delta = float(epsilon), float(delta)
     keys = len(items) * (len(declared) + 1 if by is not None else 1)
@@ -111,9 +125,20 @@ def price_counts(
             f"{MOST_KEYS:,} counts"
         )
     spare = checked_arithmetic_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
-    level = CountsLevel.of(
-        gaussian_sigma(epsilon, delta - spare), keys, max_held, confidence, simultaneous
-    )
+    sigma = gaussian_sigma(epsilon, delta - spare)
+    level = CountsLevel.of(sigma, keys, max_held or PLANNED_HELD, confidence, simultaneous)
+    events: tuple[Event, ...] = (GaussianEvent(sigma, "counts and what bounding removed"),)
+    if max_held is None and keys > FEW_KEYS:
+        of_held, of_counts = split_sigma(sigma, [HELD_SHARE, 1 - HELD_SHARE])
+        counts_grid_bits(of_held, keys, 1)  # refuses too much noise
+        level = replace(
+            CountsLevel.of(of_counts, keys, PLANNED_HELD, confidence, simultaneous),
+            held_sigma=ceil(of_held),
+        )
+        events = (
+            GaussianEvent(of_held, "how many of the counts users hold"),
+            GaussianEvent(of_counts, "counts and what bounding removed"),
+        )
     return Price(
         verb="counts",
         method="gaussian",
@@ -133,14 +158,11 @@ def price_counts(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREM,
+            theorem=THEOREM + (CHOICE_THEOREM if level.held_sigma else ""),
             delta_shares=(("Gaussian curve", delta - spare), (NOISE_TABLE_NOTE, spare)),
         ),
         finds=users_needed_for_low_above_0(level),
-        events=(
-            GaussianEvent(level.relative_sigma, "counts and what bounding removed"),
-            DeltaEvent(spare, NOISE_TABLE_NOTE),
-        ),
+        events=(*events, DeltaEvent(spare, NOISE_TABLE_NOTE)),
     )
 
 
@@ -150,7 +172,8 @@ def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
         probability=float(FINDING_PROBABILITY),
         users=_users_needed(level, level.margins().below, 1),
         what="an item's interval lies above 0",
-        note="every item of the list is released, whether or not any user holds it",
+        note="every item of the list is released, whether or not any user holds it"
+        + (f"; if the run chooses max_held={level.max_items}" if level.held_sigma else ""),
     )
 
 

@@ -3,9 +3,9 @@ intervals that follow from these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,14 @@ from dphh.columns import (
 )
 from dphh.engines.host import Draw, DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
-from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, as_array
+from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns
 from dphh.price import Price
 from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
+from dphh.udfs.rules.counts import HeldHistogram, Weighing
 
 Item = Sequence[str]
 
@@ -44,8 +45,18 @@ def count_listed_items(
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
-    draw = partial(draw_listed_counts, host, level, listed, price["groups"])
-    done, counted = counts_with_intervals(once, level, listed, price["groups"], draw)
+    # A run that was cut short between its two draws reads the texts again for the second.
+    find = cache(partial(find_listed_items, host, level, listed, price["groups"]))
+
+    def draw(noised: Callable[[Host, CountsLevel], Any], level: CountsLevel) -> Any:
+        find()
+        return noised(host, level)
+
+    if level.held_sigma:
+        held = once("held", partial(draw, noised_histogram, level))
+        level = level.chosen_by(noised_by_key(held))
+    drawn = partial(draw, noised_counts, level)
+    done, counted = counts_with_intervals(once, level, listed, price["groups"], drawn)
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -66,10 +77,7 @@ def counts_with_intervals(
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and `COUNT_COLUMNS`, with a row for each item and group, which
     has NULLs if `min_users` leaves it out."""
-    drawn = once("counts", draw)
-    keys = as_array(drawn.column("key"), pa.int64()).to_numpy()
-    noisy = as_array(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
-    counts, lost = np.split(noisy, [level.keys])
+    counts, lost = np.split(noised_by_key(once("counts", draw)), [level.keys])
     done = replace(level, lost_grid=tuple(lost.tolist()))
     drawn_with = counts, lost, level.weighing, level.sigma_grid, level.confidence
     place = np.arange(level.keys)
@@ -116,36 +124,51 @@ def _with_kept(
             yield Family(counted=all_of_it, kept=some, **name)
 
 
-def draw_listed_counts(
+def noised_by_key(drawn: Any) -> Integers:
+    """The noised sums of a table (key, noisy), in the order of keys."""
+    keys, noisy = integer_columns(drawn, "key", "noisy")
+    sums: Integers = noisy[np.argsort(keys)]
+    return sums
+
+
+def find_listed_items(
     host: Host, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
-) -> Any:
-    """Gather texts, of whose words only those of the items matter, and draw counts of the items."""
+) -> None:
+    """Gather texts, of whose words only those of the items matter, and find the items in them."""
     words = sorted({word for item in items for word in item} - {END_OF_TEXT})
     host.gather("users", ReadWords(marks_ends=True, groups=groups, only=words))
     # users (block, user_hashes, lengths, ids, words)
-    return draw_counts(host, level, items)
+    find_items(host, level, items)
 
 
-def draw_counts(host: Host, level: CountsLevel, items: Sequence[Item]) -> Any:
-    """Noised sums (key, noisy): how many of `users` hold each item, in each group and outside all
-    groups; then what bounding removed, the loss of each class of bounded users."""
-    weighing = level.weighing
-    given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
+def find_items(host: Host, level: CountsLevel, items: Sequence[Item]) -> None:
+    """Find the items that `users` hold, in each group and outside all groups."""
+    given = GivenGrams(items, level.keys // len(items), beginnings=level.beginnings)
     host.run("counted_users", given=Lookup(given))
     host.drop("users")
     # counted_users (block, lengths, ids, caps): an id is the key of an item in a group
-    return noised_counts(host, level)
+
+
+def noised_histogram(host: Host, level: CountsLevel) -> Any:
+    """The noised histogram (key, noisy) of how many keys users hold, of `counted_users`."""
+    return _noised_sums(host, HeldHistogram(level.keys), level.held_sigma, "held")
 
 
 def noised_counts(host: Host, level: CountsLevel) -> Any:
     """The noised sums (key, noisy) of `counted_users` (block, lengths, ids, caps): the keys that
-    users hold and, where users have caps of their own, these, in squares of grid units."""
-    weighing = level.weighing
-    host.put("asked", pa.table({"key": np.arange(weighing.keys + weighing.class_count)}))
-    host.run("counts_level", weighing=Lookup(weighing), sigma=level.sigma_grid, purpose="counts")
-    # noised (key, noisy): a row for every key and every class
+    users hold and, where users have caps of their own, these, in squares of grid units. A sum for
+    each key, then what bounding removed, the loss of each class of bounded users."""
+    drawn = _noised_sums(host, level.weighing, level.sigma_grid, "counts")
+    host.drop("counted_users")
+    return drawn
+
+
+def _noised_sums(host: Host, weighing: Weighing | HeldHistogram, sigma: int, purpose: str) -> Any:
+    host.put("asked", pa.table({"key": np.arange(weighing.coordinates)}))
+    host.run("counts_level", weighing=Lookup(weighing), sigma=sigma, purpose=purpose)
+    # noised (key, noisy): a row for every coordinate
     drawn = host.take("counts_drawn")
-    host.drop("noised", "asked", "counted_users")
+    host.drop("noised", "asked")
     return drawn
 
 
@@ -172,12 +195,14 @@ def count_found_items(
             else counted_rows.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
-        # A trie has chosen one sequence of each user; the others are read here.
-        draw = (
-            partial(draw_listed_counts, host, level, items, counting.groups)
-            if counting.beginnings
-            else partial(draw_counts, host, level, items)
-        )
+
+        def draw() -> Any:
+            if counting.beginnings:  # a trie has chosen one sequence of each user
+                find_listed_items(host, level, items, counting.groups)
+            else:
+                find_items(host, level, items)
+            return noised_counts(host, level)
+
         done, columns = counts_with_intervals(once, level, items, counting.groups, draw)
         said |= done.to_json()
     # For each found row, the index of its count in the first group, which its counts in the other
@@ -219,12 +244,20 @@ def _sequences_of_rows(found_rows: Any) -> list[Item]:
 
 
 def counts_draws(price: Price) -> Draws:
-    """What `draw_counts` asks. The noise of counts of what was found follows from how much was."""
+    """What `counts_levels` and `count_found_items` ask. The noise of counts follows from what was
+    found, and from K, where the run chooses it."""
     known: dict[str, Any] = {"purpose": "counts"}
-    gather = GATHER if price.counting is None or price.counting.beginnings else []
+    drawn: Step = ("counts_drawn", {})
+    found: list[Step] = [("counted_users", {})]
+    if price.counting is None or price.counting.beginnings:
+        found = [*GATHER, *found]
     if price.counting is None:
         (level,) = price.levels
         assert isinstance(level, CountsLevel)
-        known["sigma"] = level.sigma_grid
-    counted: list[Step] = [("counted_users", {}), ("counts_level", known), ("counts_drawn", {})]
-    yield "counts", [*gather, *counted]
+        if level.held_sigma:
+            of_held = {"purpose": "held", "sigma": level.held_sigma}
+            yield "how many of the counts users hold", [*found, ("counts_level", of_held), drawn]
+            found = []
+        else:
+            known["sigma"] = level.sigma_grid
+    yield "counts", [*found, ("counts_level", known), drawn]
