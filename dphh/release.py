@@ -161,6 +161,26 @@ class Release:
         return Release(table, {**self.manifest, "top": k, DIGEST_FIELD: digest_of(table)})
 
     @checked_call
+    def change(
+        self,
+        earlier: Release | None = None,
+        *,
+        group: str | None = None,
+        before: str | None = None,
+        confidence: float = 0.95,
+    ) -> pl.DataFrame:
+        """What rose and what fell since an earlier release; or within this one, counted `by=` its
+        weeks, from the group `before` to `group`: without these, of the last two.
+
+        `difference` has an interval from `low` to `high`; `change` is "rose", "fell" or "cannot be
+        told". Noise alone decides what can be told: the people may be the same in both. Costs
+        nothing. docs/weekly.md says what `confidence` means.
+        """
+        from dphh.report.change import change
+
+        return change(self, earlier, group, before, confidence)
+
+    @checked_call
     def why(self, phrase: str | Sequence[str]) -> Why:
         """Explain why a phrase is not in the release, from the release alone. Costs nothing."""
         from dphh.reader.views import tokens_of_texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import click
@@ -9,6 +10,7 @@ import click
 from dphh.cli.options import ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
+from dphh.report.terminal import changes_text
 from dphh.verifying import verify as verify_folder
 from dphh.wording.lines import in_two_columns, visible_text
 
@@ -22,8 +24,9 @@ top_option = click.option(
 
 
 @click.command()
-@click.argument("folder")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
+@click.option("--against", metavar="FOLDER", help="An earlier release: say what rose and fell.")
 @click.option("--csv", "csv_file", metavar="FILE", help="The table, as a CSV file.")
 @click.option(
     "--separator",
@@ -37,8 +40,9 @@ top_option = click.option(
 @click.option("--budget", is_flag=True, help="Show what is left in the accounts that paid.")
 @ledger_option
 def report(
-    folder: str,
+    folders: Sequence[str],
     output: str | None,
+    against: str | None,
     csv_file: str | None,
     separator: Literal[",", ";"],
     title: str | None,
@@ -46,17 +50,24 @@ def report(
     budget: bool,
     ledger_file: str | None,
 ) -> None:
-    """Write a saved release as a page: what was found, what is promised, what is left.
+    """Show saved releases, on a page or here: what was found, what is promised, what changed.
 
-    FOLDER is what --out wrote. It costs nothing. The page is one file and asks no network.
+    A FOLDER is what --out wrote; several are shown on one page. It costs nothing. The page is one
+    file and asks no network. Without a file to write, the releases are printed.
 
     \b
     dphh report phrases/ -o phrases.html --title "What people write about soup"
+    dphh report november/ --against october/
+    dphh report all/ bycountry/ bystars/ --against last/ -o page.html
     dphh report phrases/ --csv phrases.csv
     """
+    release, *others = map(Release.load, folders)
+    earlier = None if against is None else Release.load(against)
     if output is None and csv_file is None:
-        raise click.UsageError("give a file: -o PAGE.html, or --csv TABLE.csv")
-    release = Release.load(folder)
+        for each in (release, *others):
+            click.echo(repr(each))
+        if said := changes_text(release, earlier, top):
+            click.echo(f"\n{said}")
     if csv_file is not None:
         click.echo(f"written to {release.to_csv(csv_file, separator=separator)}", err=True)
     if output is not None:

@@ -113,9 +113,15 @@ def interval_margins(
     return IntervalMargins(
         below=noise.smallest_with_tail_at_most(low) - 1,
         above=noise.smallest_with_tail_at_most(high) - 1,
-        lost=tuple(
-            _bound_of_noise_sum(sigma, k, lost / loss_count) for k in range(1, loss_count + 1)
-        ),
+        lost=lost_margins(sigma, loss_count, lost),
+    )
+
+
+def lost_margins(sigma: int, loss_count: int, failing: Fraction) -> tuple[int, ...]:
+    """How far the un-noised sum of the k highest losses may lie above the noised one, for each k.
+    All hold but with probability `failing`."""
+    return tuple(
+        _bound_of_noise_sum(sigma, k, failing / loss_count) for k in range(1, loss_count + 1)
     )
 
 

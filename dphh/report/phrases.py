@@ -31,7 +31,12 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
         pl.col("tokens").list.len(), *score, "item",
         descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
-    # Polars prints texts as they are, so characters that control a terminal are escaped here.
+    return with_visible_controls(frame)
+
+
+def with_visible_controls(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with characters that control a terminal escaped: Polars prints texts as they
+    are."""
     return frame.with_columns(
         pl.col(pl.String).str.replace_many(_ESCAPES),
         pl.col("tokens").list.eval(pl.element().str.replace_many(_ESCAPES)),

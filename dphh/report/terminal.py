@@ -7,8 +7,15 @@ from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
+from dphh.report.change import changes_shown, interval_of_change, meaning_of_changes
 from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
-from dphh.report.sentences import Released, items_line, meaning_of_missing, promise_with_unit
+from dphh.report.sentences import (
+    Released,
+    groups_of,
+    items_line,
+    meaning_of_missing,
+    promise_with_unit,
+)
 from dphh.wording.lines import in_two_columns, one_line, padded, terminal_columns, width_of, wrapped
 
 #: About how many lines a terminal shows of a release's items. Its tables share them: all show the
@@ -51,6 +58,39 @@ def release_text(release: Released) -> str:
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
     # Somebody else may have written the manifest: its texts must not steer a terminal.
+    return printable("\n".join(lines))
+
+
+def changes_text(later: Released, earlier: Released | None, top: int) -> str:
+    """What rose and what fell, a line each; of the last two of its periods without an earlier
+    release; "" if it has none."""
+    frame = changes_shown(later, earlier)
+    if frame is None:
+        return ""
+    if earlier is None:
+        new, old = groups_of(later.manifest)[-2:-4:-1]
+        manifests = [later.manifest]
+    else:
+        new, old = (items_line(each) for each in (later, earlier))
+        manifests = [later.manifest, earlier.manifest]
+    lines = wrapped(f"What changed: {one_line(new, 300)}; before, {one_line(old, 300)}")
+    lines += wrapped(meaning_of_changes(*manifests), "  ", "  ")
+    has_groups = "group" in frame
+    most = terminal_columns() - 4 - 5 * NUMBER_WIDTH - (NUMBER_WIDTH if has_groups else 0)
+    width = max([*(width_of(one_line(item, most)) for item in frame["item"].head(top)), 0])
+    heads = ("now", "before", "difference")
+    lines.append(f"  {'':{width}}{''.join(f'{head:>{NUMBER_WIDTH}}' for head in heads)}")
+    for row in frame.head(top).iter_rows(named=True):
+        numbers = "".join(
+            f"{'' if row[name] is None else format(row[name], sign + ','):>{NUMBER_WIDTH}}"
+            for name, sign in (("users", ""), ("before", ""), ("difference", "+"))
+        )
+        said = padded(interval_of_change(row["low"], row["high"]), NUMBER_WIDTH + 2)
+        group = padded(one_line(row["group"], NUMBER_WIDTH), NUMBER_WIDTH) if has_groups else ""
+        name = padded(one_line(row["item"], width), width)
+        lines.append(f"  {name}{numbers}  {said} {group}{row['change']}".rstrip())
+    if len(frame) > top:
+        lines.append(f"  ... and {len(frame) - top:,} more")
     return printable("\n".join(lines))
 
 

@@ -24,7 +24,10 @@ PRIVACY = {
     "delta_shares": {"the curve": 5e-9}, "caveats": [], "protects": "user",
 }  # fmt: skip
 #: Of intervals that hold together as they are.
-TOGETHER = {"confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9}
+TOGETHER = {
+    "confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9, "grid_bits": 4,
+    "sigma_grid": 160, "lost_grid": [],
+}  # fmt: skip
 PHRASES = {
     "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,
     "see you": 60.0, "you later": 25.0, "see me": 20.0, "you me": 18.0, "see 7": 17.0,
@@ -100,9 +103,8 @@ def within_country(
         for text, of_groups in people.items()
         for group, users in of_groups.items()
     ]
-    table = pa.table(
-        [list(column) for column in zip(*rows, strict=True)], schema=GROUP_COUNTS_SCHEMA
-    )
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    table = pa.table(columns or [[] for _ in GROUP_COUNTS_SCHEMA], schema=GROUP_COUNTS_SCHEMA)
     level = {"level": 1, "kind": "counts", **TOGETHER, **(noise or {})}
     made = manifest("counts", [level], parameters={"by": "country", "groups": list(groups)})
     finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}

@@ -1,0 +1,242 @@
+"""How the numbers of users of a release differ from an earlier one's, or of one group from another:
+difference, interval, and whether it rose. This is post-processing: it costs nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dphh.columns import OTHER_GROUP
+from dphh.errors import UsageError
+from dphh.privacy.changes import NoisedCounts, changes
+from dphh.privacy.counts import checked_confidence
+from dphh.report.phrases import is_maximal, with_visible_controls
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of
+from dphh.udfs.rules.counts import Weighing
+from dphh.wording.lines import one_line
+
+#: What is said of a difference whose interval lies above 0, contains it, or lies below it.
+ROSE, FELL, UNTOLD = "rose", "fell", "cannot be told"
+
+#: With what probability the intervals hold that a page and a terminal show.
+CONFIDENCE = 0.95
+
+#: A day, a week, a month, a quarter or a year, as files and columns name them.
+_PERIOD = re.compile(r"\d{4}(-?(W\d\d(-\d)?|Q\d|\d\d(-\d\d)?))?")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared: the rows of a release or, with `group`, those of one of its groups."""
+
+    release: Released
+    group: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.group or str(self.release.manifest["run_id"])
+
+    @property
+    def counting(self) -> Manifest:
+        return counting_of(self.release.manifest)
+
+    @property
+    def candidates(self) -> int:
+        """How many counts there were before `min_users` chose, of these groups; 0 if it did not."""
+        if not self.counting.get("min_users"):
+            return 0
+        groups = len(groups_of(self.release.manifest)) if self.group is not None else 1
+        return int(self.counting["keys"]) // groups
+
+    def rows(self) -> pl.DataFrame:
+        frame = self.release.to_polars()
+        if "users" not in frame:
+            return frame.clear().with_columns(users=0, estimate=0)
+        if self.group is not None:
+            frame = frame.filter(group=self.group).drop("group")
+        return frame.drop_nulls("users")
+
+    def noised(self, rows: pl.DataFrame) -> NoisedCounts:
+        counting = self.counting
+        return NoisedCounts(
+            rows["estimate"].to_numpy(),
+            np.array(counting["lost_grid"], np.int64),
+            Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
+            counting["sigma_grid"],
+        )
+
+
+def changes_shown(later: Released, earlier: Released | None) -> pl.DataFrame | None:
+    """What a page and a terminal show: differences of the phrases that no longer phrase of these
+    contains. Without an earlier release, of the last two of its periods; None if it has none."""
+    if earlier is None and not are_periods(later.manifest):
+        return None
+    frame = _compared(*_sides(later, earlier, None, None), CONFIDENCE)
+    return frame.filter(is_maximal(frame))
+
+
+def change(
+    later: Released,
+    earlier: Released | None,
+    group: str | None,
+    before: str | None,
+    confidence: float,
+) -> pl.DataFrame:
+    """A row for each item and group of either; what is said to have changed comes first."""
+    checked_confidence(confidence)
+    sides = _sides(later, earlier, group, before)
+    return with_visible_controls(_compared(*sides, confidence))
+
+
+def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
+    rows = later.rows()
+    keys = [name for name in ("item", "tokens", "ended", "group") if name in rows]
+    rows = rows.select(*keys, "users", "estimate")
+    # By tokens and group: items whose tokens have spaces may have one text, and an item has a row
+    # for each group.
+    both = rows.join(
+        earlier.rows().select(*keys, before="users", estimate_before="estimate"),
+        on=keys, how="full", coalesce=True, nulls_equal=True,
+    )  # fmt: skip
+    is_here = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
+    if (
+        "group" in keys
+        and later.release.manifest["parameters"]["groups"]
+        != (earlier.release.manifest["parameters"]["groups"])
+    ):  # then other groups are in "other"
+        is_here &= both["group"] != OTHER_GROUP
+    compared = both.filter(is_here)
+    found = None
+    if len(compared):
+        found = changes(
+            later.noised(compared),
+            earlier.noised(compared.with_columns(estimate="estimate_before")),
+            max(len(compared), later.candidates, earlier.candidates),
+            confidence,
+        )
+    columns: Mapping[str, Any] = {} if found is None else vars(found)
+    numbers = pl.DataFrame(
+        {name: columns.get(name, []) for name in ("difference", "low", "high", "sign")},
+        dict.fromkeys(("difference", "low", "high", "sign"), pl.Int64),
+    )
+    said = pl.concat([compared, numbers], how="horizontal")
+    said = pl.concat([said, both.filter(~is_here)], how="diagonal")
+    sign = pl.col("sign").fill_null(0)
+    return said.select(
+        *keys, "users", "before", "difference", "low", "high",
+        change=pl.when(sign > 0).then(pl.lit(ROSE)).when(sign < 0).then(pl.lit(FELL))
+        .otherwise(pl.lit(UNTOLD)),
+    ).sort(
+        pl.col("change").replace_strict({ROSE: 0, FELL: 1, UNTOLD: 2}, return_dtype=pl.Int8),
+        pl.when(pl.col("change") == FELL).then(pl.col("high")).otherwise(-pl.col("low")),
+        pl.max_horizontal("users", "before"), "item",
+        descending=[False, False, True, False], nulls_last=True, maintain_order=True,
+    )  # fmt: skip
+
+
+def _sides(
+    later: Released, earlier: Released | None, group: str | None, before: str | None
+) -> tuple[Side, Side]:
+    """The two sides; refused if they cannot be compared."""
+    if earlier is not None:
+        for option, value in (("group", group), ("before", before)):
+            if value is not None:
+                raise UsageError(
+                    f"{option}: two releases are compared group by group; leave out {option}=, or "
+                    "compare two groups of one release"
+                )
+        sides = Side(later), Side(earlier)
+        _refuse_other_reading(later.manifest, earlier.manifest)
+    else:
+        declared = groups_of(later.manifest)
+        if len(declared) < 3 and (group is None or before is None):
+            raise UsageError(
+                "change: found one release, without two groups to compare; give the earlier "
+                "release, or one that was counted by= the weeks"
+            )
+        names = [
+            last if given is None else given
+            for given, last in zip((group, before), (declared[-2:-4:-1]), strict=True)
+        ]
+        for option, name in zip(("group", "before"), names, strict=True):
+            if name not in declared:
+                known = ", ".join(map(one_line, declared))
+                raise UsageError(f"{option}: found {name!r}; the groups of this release: {known}")
+        if names[0] == names[1]:
+            raise UsageError(f"before: found {names[1]!r}, the same group; give another")
+        sides = Side(later, names[0]), Side(later, names[1])
+    for side in sides:
+        if "top" in side.release.manifest:
+            raise UsageError(
+                "change: found the top() of a release, whose numbers are high by their noise too; "
+                "give the release"
+            )
+        if not side.counting:
+            raise UsageError(
+                f"change: release {side.release.manifest['run_id']} has no numbers of users; count "
+                "what both found (`dphh counts ... --of FOLDER`), and compare these counts"
+            )
+    return sides
+
+
+def _refuse_other_reading(later: Manifest, earlier: Manifest) -> None:
+    if later["run_id"] == earlier["run_id"]:
+        raise UsageError("change: found one run twice; give two releases, of other rows")
+    for what, of in (
+        ("protects", lambda each: each["privacy"]["unit"]),
+        ("groups by", lambda each: each["parameters"].get("by")),
+        ("reads texts by", _reading),
+    ):
+        mine, other = of(later), of(earlier)
+        if mine != other:
+            raise UsageError(
+                f"change: the later release {what} {_shown(mine)}, the earlier {_shown(other)}; "
+                "their numbers do not compare"
+            )
+    if not groups_of(later):
+        return
+    if not {*later["parameters"]["groups"]} & {*earlier["parameters"]["groups"]}:
+        raise UsageError("groups: the two releases have none in common; nothing compares")
+
+
+def _reading(manifest: Manifest) -> dict[str, Any]:
+    """How texts are read, but not of which rows."""
+    content: dict[str, Any] = dict(manifest["parameters"].get("content", {}))
+    content.pop("where", None)
+    return content
+
+
+def _shown(value: Any) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value), 300)
+
+
+def are_periods(manifest: Manifest) -> bool:
+    """Whether its groups are days, weeks, months, quarters or years, of which two or more follow
+    one another as they are sorted."""
+    declared = groups_of(manifest)[:-1]
+    lengths = {len(name) for name in declared}
+    return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
+
+
+def meaning_of_changes(*manifests: Manifest) -> str:
+    """What the intervals of differences mean, and what "rose" means."""
+    wrong = f"{100 * (1 - CONFIDENCE):.3g}%"
+    each = (
+        f"Of the intervals of differences, at most {wrong} are expected to miss the true difference"
+        if any(counting_of(manifest).get("min_users") for manifest in manifests)
+        else f"The interval of each difference holds the true one with probability {CONFIDENCE:g}"
+    )
+    return (
+        f"{each}. Of all that is said to have risen or fallen, at most {wrong} is expected not to "
+        "have."
+    )
+
+
+def interval_of_change(low: int | None, high: int | None) -> str:
+    return "" if low is None or high is None else f"{low:+,} to {high:+,}"

@@ -1,0 +1,143 @@
+"""Differences of two noised counts: how often their intervals miss, also of what is said to have
+risen, and of what was chosen first."""
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dphh.privacy.changes import NoisedCounts, changes
+from dphh.privacy.chosen import chosen_intervals
+from dphh.udfs.rules.counts import Weighing
+
+NONE = np.zeros(0, np.int64)
+RUNS = 300
+#: What is promised, of each interval and of what is said to have changed.
+ERROR = 0.05
+
+
+def drawn(random, true, weighing, sigma):
+    """Noised weights of counts that bounding took nothing from."""
+    noise = np.rint(random.normal(0, sigma, len(true))).astype(np.int64)
+    return np.asarray(true) * weighing.unit + noise
+
+
+def noised(weights, weighing, sigma, losses=NONE):
+    rounded = (weights + weighing.unit // 2) // weighing.unit
+    return NoisedCounts(rounded, losses, weighing, sigma)
+
+
+def missed(found, true):
+    return (true < found.low) | (found.high < true)
+
+
+@pytest.mark.parametrize("moved", [0, 3, 200])
+def test_each_interval_holds_and_of_what_is_said_to_have_changed_little_is_wrong(moved):
+    """Of 400 things some of which changed by a little more than noise."""
+    random = np.random.default_rng(5)
+    coarse, fine = Weighing(400, 400, 4), Weighing(400, 400, 8)
+    before = random.integers(0, 500, 400)
+    now = before + np.where(np.arange(400) < moved, 60, 0)
+    misses, wrong, told = np.zeros(400), [], 0
+    for _ in range(RUNS):
+        later, earlier = (
+            noised(drawn(random, true, weighing, users * weighing.unit), weighing,
+                   users * weighing.unit)
+            for true, weighing, users in ((now, coarse, 12), (before, fine, 8))
+        )  # fmt: skip
+        found = changes(later, earlier, 400, 1 - ERROR)
+        misses += missed(found, now - before)
+        said = found.sign != 0
+        wrong.append((missed(found, now - before) & said).sum() / max(said.sum(), 1))
+        told += (found.sign > 0)[:moved].sum()
+        assert (found.low <= found.difference).all() and (found.difference <= found.high).all()
+    assert misses.mean() / RUNS <= ERROR
+    assert np.mean(wrong) <= ERROR + 3 * np.std(wrong) / sqrt(RUNS)
+    if moved:
+        assert told > 0.5 * moved * RUNS
+
+
+def test_the_rule_is_the_largest_of_all_and_its_intervals_are_the_gaussians():
+    """Beside every possible R, with SciPy's tails, of intervals that are rounded to users."""
+    random = np.random.default_rng(2)
+    weighing, sigma = Weighing(50, 50, 6), 20 * 64
+    for _ in range(30):
+        now = drawn(random, random.integers(0, 200, 50), weighing, sigma)
+        before = drawn(random, random.integers(0, 200, 50), weighing, sigma)
+        sides = noised(now, weighing, sigma), noised(before, weighing, sigma)
+        difference = sides[0].estimates - sides[1].estimates
+
+        def ends(many, difference=difference):
+            reach = norm.isf(ERROR / 2 * many / 70) * 20 * sqrt(2) + 1 + 2 / (2 * 64)
+            return np.ceil(difference - reach), np.floor(difference + reach)
+
+        def told(many, ends=ends):
+            low, high = ends(many)
+            return np.count_nonzero((low > 0) | (high < 0))
+
+        found = changes(*sides, 70, 1 - ERROR)
+        count = np.count_nonzero(found.sign)
+        assert count == max((many for many in range(1, 51) if told(many) >= many), default=0)
+        low, high = ends(max(count, 1))
+        assert found.low.tolist() == low.tolist() and found.high.tolist() == high.tolist()
+
+
+@pytest.mark.parametrize("of_what_was_shown", [False, True])
+def test_after_min_users_of_both_or_of_the_list_of_the_other(of_what_was_shown):
+    """Most things lie just below `min_users`: what is shown is high by its noise, and falls back
+    in a count of its own. That is no change."""
+    random = np.random.default_rng(6)
+    true = np.where(np.arange(600) < 560, 45, 400)
+    weighing, sigma, families = Weighing(600, 600, 6), 10 * 64, [np.zeros(600, int)]
+    wrong, misses = [], []
+    for _ in range(RUNS // 3):
+        now, before = (drawn(random, true, weighing, sigma) for _ in "ab")
+        how = NONE, weighing, sigma, 1 - ERROR, 30, families
+        shown, _ = chosen_intervals(now, *how)
+        if not of_what_was_shown:
+            shown = np.intersect1d(shown, chosen_intervals(before, *how)[0])
+        later, earlier = (noised(each[shown], weighing, sigma) for each in (now, before))
+        found = changes(later, earlier, 600, 1 - ERROR)
+        assert len(shown) >= 40
+        missing = missed(found, 0)
+        wrong.append(missing[found.sign != 0].sum() / max(np.count_nonzero(found.sign), 1))
+        misses.append(missing.mean())
+    assert np.mean(wrong) <= ERROR + 3 * np.std(wrong) / sqrt(RUNS)
+    assert np.mean(misses) <= ERROR
+
+
+def test_what_bounding_took_is_allowed_for_on_its_own_side():
+    """Half of all users hold much more than counts in full; then nobody does."""
+    random = np.random.default_rng(7)
+    keys, most, users = 40, 4, 1_000
+    weighing, sigma = Weighing(keys, most, 8), 3 * 256
+    held = np.where(np.arange(users) < users // 2, keys, 1)
+    adds = weighing.weights(held, np.full(users, weighing.least_cap))
+    true = np.full(keys, users // 2) + np.where(np.arange(keys) == 0, users // 2, 0)
+    weights = np.full(keys, adds[:500].sum()) + np.where(np.arange(keys) == 0, adds[500:].sum(), 0)
+    lost_of_one = -(weighing.loss_unit * (adds[0] - weighing.unit) // weighing.unit)
+    losses = np.array([0] * (weighing.class_count - 1) + [lost_of_one * 500])
+    few = Weighing(keys, keys, 8)
+    for bounded_is_later in (True, False):
+        misses = np.zeros(keys)
+        for _ in range(RUNS):
+            noise = np.rint(random.normal(0, sigma, keys + len(losses))).astype(np.int64)
+            bounded = noised(weights + noise[:keys], weighing, sigma, losses + noise[keys:])
+            plain = noised(drawn(random, true, few, sigma), few, sigma)
+            sides = (bounded, plain) if bounded_is_later else (plain, bounded)
+            found = changes(*sides, keys, 1 - ERROR)
+            misses += missed(found, 0)
+            one_sided = found.low if bounded_is_later else -found.high
+            assert (one_sided < 0).mean() > 0.5  # the other end has no part for losses
+        assert misses.max() / RUNS <= ERROR + 3 * sqrt(ERROR / RUNS)
+
+
+def test_losses_have_their_part_of_the_error_once():
+    weighing = Weighing(40, 4, 8)
+    some = NoisedCounts(np.array([100]), np.array([9_000] * weighing.class_count), weighing, 700)
+    assert (some.lost_users(0.01, Fraction(1, 400)) > some.lost_users(0.01, Fraction(1, 40))).all()
+    assert (
+        some.lost_users(1e-6, Fraction(1, 400)) >= some.lost_users(0.01, Fraction(1, 400))
+    ).all()
