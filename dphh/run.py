@@ -11,6 +11,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,7 @@ def release_of(
     manifest = {
         **price.to_json(),
         "run_id": run_id,
+        "day": f"{datetime.now(UTC):%Y-%m-%d}",
         "parameters": recorded_parameters(price, corpus),
         "privacy": privacy_of_corpus(price, corpus).to_json(),
         "levels": [step.manifest_entry() for step in levels],

@@ -61,6 +61,8 @@ def report(
     dphh report all/ bycountry/ bystars/ --against last/ -o page.html
     dphh report phrases/ --csv phrases.csv
     """
+    if csv_file is not None and len(folders) > 1:
+        raise click.UsageError("--csv: found several releases; give the one whose table is wanted")
     release, *others = map(Release.load, folders)
     earlier = None if against is None else Release.load(against)
     if output is None and csv_file is None:
@@ -76,6 +78,8 @@ def report(
             title=title,
             ledger=Ledger(ledger_file) if budget or ledger_file else None,
             top=top,
+            others=others,
+            against=earlier,
         )
         click.echo(f"written to {written}", err=True)
 

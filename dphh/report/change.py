@@ -4,7 +4,6 @@ difference, interval, and whether it rose. This is post-processing: it costs not
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from dphh.errors import UsageError
 from dphh.privacy.changes import NoisedCounts, changes
 from dphh.privacy.counts import checked_confidence
 from dphh.report.phrases import is_maximal, with_visible_controls
-from dphh.report.sentences import Manifest, Released, counting_of, groups_of
+from dphh.report.sentences import Manifest, Released, are_periods, counting_of, groups_of
 from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import one_line
 
@@ -26,9 +25,6 @@ ROSE, FELL, UNTOLD = "rose", "fell", "cannot be told"
 
 #: With what probability the intervals hold that a page and a terminal show.
 CONFIDENCE = 0.95
-
-#: A day, a week, a month, a quarter or a year, as files and columns name them.
-_PERIOD = re.compile(r"\d{4}(-?(W\d\d(-\d)?|Q\d|\d\d(-\d\d)?))?")
 
 
 @dataclass(frozen=True)
@@ -214,14 +210,6 @@ def _reading(manifest: Manifest) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return one_line(value if isinstance(value, str) else json.dumps(value), 300)
-
-
-def are_periods(manifest: Manifest) -> bool:
-    """Whether its groups are days, weeks, months, quarters or years, of which two or more follow
-    one another as they are sorted."""
-    declared = groups_of(manifest)[:-1]
-    lengths = {len(name) for name in declared}
-    return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
 
 
 def meaning_of_changes(*manifests: Manifest) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
-from dphh.report.sentences import Released, items_line
+from dphh.report.sentences import Released, are_periods, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -31,13 +31,30 @@ def plot(release: Released, top: int) -> alt.VConcatChart:
         raise UsageError("plot: Altair is not installed; pip install 'dphh[plot]'") from None
     if not meaning_of_numbers(release, tables := tables_of(release, top)):
         raise UsageError("plot: this release has neither counts nor scores to draw")
-    return alt.vconcat(*map(_chart, tables), title=items_line(release))
+    chart = _chart_over_time if are_periods(release.manifest) else _chart
+    return alt.vconcat(*map(chart, tables), title=items_line(release))
 
 
-def _chart(table: Table) -> Any:
+def _chart_over_time(table: Table) -> Any:
+    """A line for each item, through its numbers in the order of time, in the band of its
+    intervals."""
     import altair as alt
 
-    rows = pl.DataFrame(
+    period = alt.X("group:O", sort=None, title=None)
+    users = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, table.scale]))
+    base = alt.Chart(_drawn_rows(table), width=300, height=60).encode(x=period)
+    tooltip = ["item", "group", *_BAR_COLUMNS]
+    band = base.mark_area(opacity=0.3).encode(y="low:Q", y2="high:Q")
+    line = base.mark_line(point=True).encode(y=users, tooltip=tooltip)
+    header = alt.Header(labelAngle=0, labelAlign="left", labelLimit=300)
+    return (band + line).facet(
+        row=alt.Row("item:N", sort=None, title=None, header=header), title=table.title
+    )
+
+
+def _drawn_rows(table: Table) -> pl.DataFrame:
+    """A row for each bar."""
+    return pl.DataFrame(
         [
             (visible_text(item), visible_text(group), bar.value, bar.low, bar.high)
             for item, bars in table.rows
@@ -46,6 +63,12 @@ def _chart(table: Table) -> Any:
         {"item": pl.String, "group": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
         orient="row",
     )
+
+
+def _chart(table: Table) -> Any:
+    import altair as alt
+
+    rows = _drawn_rows(table)
     people = rows["low"].count() > 0
     named = "users" if people else "score (no number of people)"
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))

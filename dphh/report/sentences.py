@@ -3,6 +3,7 @@ promise mean. Each sentence is exact."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dphh.columns import OTHER_GROUP
 from dphh.level import meaning_of_intervals
 from dphh.price import Privacy
+from dphh.report.rows import rows_of
 from dphh.wording.lines import one_line, with_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+#: A day, a week, a month, a quarter or a year, as files and columns name them.
+_PERIOD = re.compile(r"\d{4}(-?(W\d\d(-\d)?|Q\d|\d\d(-\d\d)?))?")
 
 Manifest = Mapping[str, Any]
 Tokens = tuple[str, ...]
@@ -40,22 +45,33 @@ def promise_with_unit(privacy: Privacy) -> str:
     return f"{promise(privacy.published_epsilon, privacy.delta)} for {privacy.unit}"
 
 
+def promise_line(privacy: Privacy) -> str:
+    """The promise in one line, for readers of a page."""
+    epsilon, delta = privacy.published_epsilon, privacy.delta
+    assert epsilon is not None
+    but = "" if delta == 0 else f", but for a probability of {delta:g}"
+    protected = "" if privacy.protects == "user" else f" Protected is {privacy.unit}."
+    return (
+        f"{promise(epsilon, delta)}: with {_protected(privacy)} no outcome was over "
+        f"{_factor(epsilon)} times as likely as without{but}.{protected}"
+    )
+
+
 def promise_in_words(privacy: Privacy) -> str:
     """What epsilon and delta mean, for those who read no theorem."""
-    what = {"user": "one person's rows", "contribution": "one contribution"}.get(
+    return odds_in_words(privacy.published_epsilon, privacy.delta, _protected(privacy))
+
+
+def _protected(privacy: Privacy) -> str:
+    return {"user": "one person's rows", "contribution": "one contribution"}.get(
         privacy.protects, "one of what is protected"
     )
-    return odds_in_words(privacy.published_epsilon, privacy.delta, what)
 
 
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
-    factor = f"e^{epsilon:.4g}"
-    if epsilon <= 20:
-        digits = max(0, 3 - int(epsilon / log(10)))
-        factor = f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
     said = (
-        f"Whatever came out, it was at most {factor} times as likely with {what} in the data as "
-        "without, and the other way round."
+        f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in the "
+        "data as without, and the other way round."
     )
     if delta == 0:
         return said
@@ -66,10 +82,26 @@ def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     )
 
 
+def _factor(epsilon: float) -> str:
+    """e^epsilon, never rounded down."""
+    if epsilon > 20:
+        return f"e^{epsilon:.4g}"
+    digits = max(0, 3 - int(epsilon / log(10)))
+    return f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
+
+
 def groups_of(manifest: Manifest) -> tuple[str, ...]:
     """The groups of a release's counts, in the order declared, with all others last."""
     asked = manifest.get("parameters", {})
     return (*asked["groups"], OTHER_GROUP) if asked.get("by") else ()
+
+
+def are_periods(manifest: Manifest) -> bool:
+    """Whether its groups are days, weeks, months, quarters or years, of which two or more follow
+    one another as they are sorted."""
+    declared = groups_of(manifest)[:-1]
+    lengths = {len(name) for name in declared}
+    return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
 
 
 def number_of_items(table: Any) -> int:
@@ -99,8 +131,8 @@ def items_line(release: Released) -> str:
     said += "" if is_counted else f" by {manifest['verb']}"
     if groups := groups_of(manifest):
         said += f"; counts within {asked['by']}: {', '.join(map(one_line, groups))}"
-    where = asked.get("content", {}).get("where")
-    return said if where is None else f"{said}, in rows where {' '.join(where.split())}"
+    rows = rows_of(manifest)
+    return f"{said}; of {rows}" if rows else said
 
 
 def counting_of(manifest: Manifest) -> Manifest:
@@ -142,9 +174,15 @@ def meaning_of_missing(manifest: Manifest) -> str:
         "is what nobody holds."
     )
     others = "" if given else " who hold nothing else; more are needed if they hold other items"
+    by_length = [
+        f"{with_noun(users, 'user')} ({with_noun(length, 'word')})"
+        for length, users in finds.get("users_by_length", ())
+    ]
+    *fewer, most = by_length or [with_noun(finds["users"], "user")]
+    sizes = f"{', '.join(fewer)} or {most}" if fewer else most
     return (
         f"{said} At this price {finds['what']} with probability {finds['probability']:g} when held "
-        f"by at least {with_noun(finds['users'], 'user')}{others}."
+        f"by at least {sizes}{others}."
     )
 
 

@@ -152,6 +152,7 @@ MANIFEST: Shape = {
     "verb": one_of("items", "ngrams", "counts", "trie", "ldp_trie"),
     "method": is_text,
     "run_id": is_text,
+    "day?": is_text,
     "is_test": is_truth,
     "randomness": is_text,
     "top?": _COUNT,

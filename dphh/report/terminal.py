@@ -14,9 +14,18 @@ from dphh.report.sentences import (
     groups_of,
     items_line,
     meaning_of_missing,
+    number_of_items,
     promise_with_unit,
 )
-from dphh.wording.lines import in_two_columns, one_line, padded, terminal_columns, width_of, wrapped
+from dphh.wording.lines import (
+    in_two_columns,
+    one_line,
+    padded,
+    terminal_columns,
+    width_of,
+    with_noun,
+    wrapped,
+)
 
 #: About how many lines a terminal shows of a release's items. Its tables share them: all show the
 #: same number of items, each with a line, or a line for each group.
@@ -57,6 +66,12 @@ def release_text(release: Released) -> str:
     widths = [width_of(one_line(item, most)) for table in tables for item, _ in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
+    names = release.table.column_names
+    inside = number_of_items(release.table) - sum(table.count for table in tables)
+    has_all = "users" not in names or release.table["users"].null_count in (0, len(release.table))
+    if inside and "ended" not in names and has_all:
+        are = "is" if inside == 1 else "are"
+        lines.append(f"  {with_noun(inside, 'piece')} of these {are} in the table, too")
     # Somebody else may have written the manifest: its texts must not steer a terminal.
     return printable("\n".join(lines))
 

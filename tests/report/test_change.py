@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
-from dphh.report.change import are_periods
+from dphh.report.sentences import are_periods
 from dphh.report.terminal import changes_text
 from tests.report import made
 from tests.report.every import release_of

@@ -6,12 +6,27 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from dphh import UsageError, items, ngrams
+from dphh import UsageError, counts, items, ngrams
 from dphh.cli import cli
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
 from tests.report import made
-from tests.report.made import HOSTILE, PRIVACY, Seen, ladder, within_country
+from tests.report.made import (
+    CONTENT,
+    HOSTILE,
+    PRIVACY,
+    Release,
+    Seen,
+    counted,
+    ladder,
+    within_country,
+)
+
+
+def of_run(release, run_id, conditions):
+    """The release as another run's, of rows that meet these conditions."""
+    asked = {"content": {**CONTENT, "where": " AND ".join(f"({each})" for each in conditions)}}
+    return Release(release.table, {**release.manifest, "run_id": run_id, "parameters": asked})
 
 
 @pytest.mark.parametrize("release", [ladder(), made.items(()), made.trie(), made.items(HOSTILE)])
@@ -24,7 +39,9 @@ def test_a_page_runs_nothing_and_asks_no_network(release):
         "lang", "charset", "http-equiv", "content", "name", "class", "style", "scope", "open",
     }  # fmt: skip
     for name, value in seen.attributes:
-        assert name != "style" or re.fullmatch(r"(;?(width|left):[0-9.]+%)+", str(value))
+        assert name != "style" or re.fullmatch(
+            r"(;?(width|left|height|bottom):[0-9.]+%)+|--n:[0-9]+", str(value)
+        )
     assert "://" not in page and "url(" not in page and "@import" not in page
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', page)
     assert "default-src 'none'" in policy and "script" not in policy
@@ -48,21 +65,119 @@ def test_hostile_values_stay_text_wherever_they_are():
 def test_the_first_rows_of_a_table_are_open_and_the_rest_is_folded(monkeypatch):
     release = made.items([f"item {n}" for n in range(30)])
     opened, _, folded = page_of(release).partition("<details>")
-    assert (opened.count('scope="row"'), folded.count('scope="row"')) == (25, 5)
+    assert (opened.count('class="row"'), folded.count('class="row"')) == (25, 5)
     assert "and 5 more" in folded
-    assert page_of(release, top=3).partition("<details>")[0].count('scope="row"') == 3
+    assert page_of(release, top=3).partition("<details>")[0].count('class="row"') == 3
     with pytest.raises(UsageError, match="top"):
         page_of(release, top=0)
     monkeypatch.setattr("dphh.report.page.MOST_FOLDED_ROWS", 3)
     assert "and 2 more in the release's table" in Seen(page_of(release)).text
 
 
+def lines_of(page):
+    return Seen(page).lines("The manifest").splitlines()
+
+
+def test_findings_come_after_four_lines_and_all_else_is_folded():
+    release = of_run(
+        counted({"see you": (70, 20, 130), "see": (80, 30, 140)}), "now", ["stars < 3"]
+    )
+    release.manifest["day"] = "2026-11-28"
+    title, again, what, promised, above, meant, *_ = lines_of(page_of(release, title="Reviews"))
+    assert (title, again, above) == ("Reviews", "Reviews", "Phrases")
+    assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
+    assert promised.startswith("(1, 1e-08)-differential privacy: with one person's rows no outcome")
+    assert "2.719 times as likely as without, but for a probability of 1e-08" in promised
+    assert meant.startswith("About how many people hold each")
+    page = page_of(release)
+    folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
+    assert "theorem" in page and "theorem" not in folded
+    missing = "at least 41 users (1 word), 62 users (2 words) or 77 users (3 words)"
+    assert missing in Seen(folded).text
+
+
+def test_a_promise_to_no_person_is_said_to_be_none():
+    weak = {**PRIVACY, "protects": "combination", "unit": "a week of a user; NOT a person"}
+    said = Seen(page_of(made.items(privacy=weak))).text
+    assert "Protected is a week of a user; NOT a person." in said.partition("How to read")[0]
+
+
+def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
+    """Of which rows both are is said once; what differs, where it is compared."""
+    now = of_run(
+        counted({"cold soup": (900, 880, 920), "hi": (50, 30, 70), "new": (5, 0, 25)}), "now",
+        ["stars < 3", "date >= '2026-11-01'", "date < '2026-12-01'"],
+    )  # fmt: skip
+    before = of_run(
+        counted({"cold soup": (100, 80, 120), "hi": (45, 25, 65)}), "before",
+        ["stars < 3", "date >= '2026-10-01'", "date < '2026-11-01'"],
+    )  # fmt: skip
+    said = Seen(page_of(now, against=before)).text
+    assert "Stars below 3, November 2026: 1 phrase, 2 single words counted." in said
+    assert "Against October 2026: 1 rose, of 1 it cannot be told, 1 is in one of both" in said
+    row = r"(\S+)\s+(\S+)\s+(\S+–\S+)\s+(▲ rose|▼ fell|cannot be told)\s+(\S+)"
+    assert re.findall(row, said) == [
+        ("soup", "900", "880–920", "▲ rose", "+800"),
+        ("hi", "50", "30–70", "cannot be told", "+5"),
+        ("new", "5", "0–25", "cannot be told", "not"),  # in both
+    ]
+    assert "at most 5% is expected not to have" in said
+    assert "▲" not in Seen(page_of(now)).text
+    fell = Seen(page_of(before, against=now)).text
+    assert "Against November 2026: 1 fell" in fell and "▼ fell" in fell
+
+
+def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger, written):
+    corpus = written([(who, "hello you") for who in range(900)])
+    ledger.add("survey", corpus, 3.0, 1e-6)
+    found = items(corpus, epsilon=1.0, delta=1e-8, counts=0.5).run(ledger=ledger)
+    listed = {"of": found, "by": "what", "groups": ["x"], "epsilon": 1.0, "delta": 1e-8}
+    grouped = counts(corpus, **listed).run(ledger=ledger)
+    page = page_of(found, others=[grouped], ledger=ledger)
+    seen = Seen(page)
+    assert seen.tags.count("h2") == 2 and seen.tags.count("main") == 1
+    assert "All rows, by what" in seen.text
+    assert seen.text.count("survey: ") == 1
+    assert seen.text.count(found.run_id) and seen.text.count(grouped.run_id)
+
+
+def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
+    people = {"a b": {"DE": (90, 60, 120)}, "c d": {"DE": (80, 50, 110), "US": (70, 50, 90)}}
+    release = within_country(people)
+    release.manifest["counting"] = {**made.TOGETHER, "min_users": 50}
+    release.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
+    page = page_of(release)
+    text = " ".join(Seen(page).text.replace("\0", " ").split())
+    assert "a b DE 90 60–120 US not surely 50" in text
+    assert "DE 80 50–110 US 70 50–90" in text
+    assert "its interval begins below 50, so its number is not shown" in text
+    assert "No number of “other”, for all other values, stands out of the noise" in text
+    assert 'style="--n:2"' in page
+    many = [f"c{n}" for n in range(9)]
+    lines = page_of(within_country({"a": dict.fromkeys(many, (90, 60, 120))}, many))
+    assert 'class="found lines"' in lines and 'style="--n:' not in lines
+
+
+def test_weeks_are_steps_in_their_order_with_bands():
+    weeks = ["2026-W45", "2026-W46", "2026-W47"]
+    people = {weeks[0]: (10, 0, 30), weeks[1]: (20, 0, 40), weeks[2]: (500, 480, 520)}
+    page = page_of(within_country({"a b": people | {"other": (300, 280, 320)}}, weeks))
+    step = r'bottom:([0-9.]+)%;height:([0-9.]+)%"></b><i style="bottom:([0-9.]+)'
+    assert [[*map(float, found)] for found in re.findall(step, page)] == [
+        [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
+    ]  # fmt: skip
+    text = " ".join(Seen(page).text.replace("\0", " ").split())
+    assert "2026-W47 against 2026-W46: 1 rose." in text
+    assert "500 480–520 ▲ rose +480" in text
+    assert "300" not in text.partition("The manifest")[0]
+
+
 def test_the_ledgers_line_is_of_the_accounts_that_paid(ledger, written):
     corpus = written([(who, "hello") for who in range(90)])
     ledger.add("survey", corpus, 2.0, 1e-6)
     release = items(corpus, epsilon=1.0, delta=1e-8).run(ledger=ledger)
-    top = Seen(page_of(release, ledger=ledger)).text.partition("What was found")[0]
-    assert "survey: " in top and "(2, 1e-06), whatever is asked" in top
+    said = Seen(page_of(release, ledger=ledger)).text
+    assert "survey: " in said and "(2, 1e-06), whatever is asked" in said
     assert "does not know this run" in page_of(ladder(), ledger=ledger)
 
 

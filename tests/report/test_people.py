@@ -6,7 +6,7 @@ from dphh.report.bar_tables import tables_of
 from dphh.report.page import page_of, release_card
 from dphh.report.terminal import release_text
 from tests.report.every import COUNTED, release_of
-from tests.report.made import Seen, counted, within_country
+from tests.report.made import Seen, counted, ladder, trie, within_country
 
 SHOWN = {
     "terminal": release_text,
@@ -24,12 +24,17 @@ def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
     shown = [
         (item, group, bar)
         for table in tables
-        for item, bars in table.rows
+        for row, pieces in zip(table.rows, table.pieces, strict=True)
+        for item, bars in (row, *pieces)
         for group, bar in zip(table.groups or (None,), bars, strict=True)
         if bar.value is not None
     ]
-    assert len(shown) == len(release)
     found = {(row["item"], row.get("group")): row for row in release}
+    assert {(item, group) for item, group, _ in shown} == {
+        key
+        for key in found
+        if key[1] != "other"  # nobody is there
+    }
     for item, group, bar in shown:
         row = found[item, group]
         assert (bar.value, bar.low, bar.high) == (row["users"], row["low"], row["high"])
@@ -43,11 +48,53 @@ def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
     noise = {f"word {n}": (90 + n, 0, 200) for n in range(9)}
     people = {"see": (200, 150, 260), "you": (900, 850, 960), "my order": (80, 20, 140), **noise}
     phrases, words = tables_of(counted(people), 4)
-    assert (phrases.title, words.title) == ("2 words and more", "1 word")
+    assert (phrases.title, words.title) == ("phrases", "single words")
     assert phrases.scale == words.scale == 960
     assert [item for item, _ in words.rows] == ["you", "see"]
     assert [item for item, _ in phrases.rows] == ["my order", "word 8", "word 7", "word 6"]
-    assert phrases.count == 10
+    assert (phrases.count, phrases.kind, words.kind) == (10, "phrases", "single words")
+
+
+def test_a_phrase_has_one_row_and_its_pieces_are_inside():
+    people = {
+        "a b c": (90, 80, 100), "a b": (95, 85, 105), "b c": (300, 290, 310), "a": (99, 89, 109),
+        "b": (400, 390, 410), "c": (310, 300, 320), "b d": (50, 40, 60), "d": (55, 45, 65),
+        "e": (500, 490, 510), "f": (60, 50, 70),
+    }  # fmt: skip
+    phrases, words = tables_of(counted(people), 99)
+    assert [item for item, _ in phrases.rows] == ["a b c", "b d"]
+    assert [item for item, _ in words.rows] == ["e", "f"]
+    assert [[item for item, _ in pieces] for pieces in phrases.pieces] == [
+        ["a b", "b c", "a", "b", "c"], ["b", "d"],
+    ]  # fmt: skip
+    item, (bar,) = phrases.larger_piece(0)  # of two words or more, and surely of more people
+    assert (item, bar.value) == ("b c", 300)
+    assert phrases.larger_piece(1) is None
+    seen = Seen(page_of(counted(people))).text
+    assert seen.index("a b c") < seen.index("also otherwise: b c 300") < seen.index("b d")
+    scores, *_ = tables_of(ladder(), 99)
+    assert [(item, bar.number_text) for item, (bar,) in scores.pieces[0]][:2] == [
+        ("see you", ""), ("you later", ""),  # scores of other lengths do not compare
+    ]  # fmt: skip
+    assert tables_of(trie(), 99)[0].pieces == [[], [], []]
+
+
+def test_only_the_first_rows_have_their_pieces(monkeypatch):
+    monkeypatch.setattr("dphh.report.bar_tables.MOST_PIECES", 3)
+    people = dict.fromkeys(("a b", "c d", "a", "b", "c", "d"), (9, 4, 14))
+    (phrases,) = tables_of(counted(people), 99)
+    assert [len(pieces) for pieces in phrases.pieces] == [2, 1]
+
+
+def test_other_is_left_out_where_it_is_noise_or_no_time():
+    noise = {"a": {"DE": (500, 480, 520), "other": (25, 5, 45)}}  # begins above 0, by luck
+    assert tables_of(within_country(noise, ["DE"]), 9)[0].groups == ("DE",)
+    held = {"a": {"DE": (500, 480, 520), "other": (50, 30, 70)}}
+    assert tables_of(within_country(held, ["DE"]), 9)[0].groups == ("DE", "other")
+    weeks = {"a": {"2026-W46": (9, 0, 29), "2026-W47": (9, 0, 29), "other": (500, 480, 520)}}
+    assert tables_of(within_country(weeks, ["2026-W46", "2026-W47"]), 9)[0].groups == (
+        "2026-W46", "2026-W47",
+    )  # fmt: skip
 
 
 def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
@@ -61,5 +108,5 @@ def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
     )
     (table,) = tables_of(release, 99)
     assert [item for item, _ in table.rows] == ["hello you", "my order", "in please"]
-    assert (table.title, table.groups) == ("2 words and more, by country", ("DE", "US", "other"))
-    assert [bar.number_text for bar in table.rows[1][1]] == ["600", "390", ""]
+    assert (table.title, table.groups) == ("phrases, by country", ("DE", "US"))
+    assert [bar.number_text for bar in table.rows[1][1]] == ["600", "390"]

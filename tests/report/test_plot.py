@@ -6,7 +6,7 @@ import pytest
 
 from dphh import UsageError
 from tests.report.every import COUNTED, release_of
-from tests.report.made import counted, items, ladder, trie, within_country
+from tests.report.made import PHRASES, counted, items, ladder, trie, within_country
 
 pytest.importorskip("altair")
 
@@ -20,13 +20,13 @@ def drawn(chart):
 
 
 def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
-    release = counted({"see you": (70, 20, 130), "see": (200, 150, 260)})
+    release = counted({"see you": (70, 20, 130), "hi": (200, 150, 260)})
     phrases, words = drawn(release.plot())
     for spec, (row,) in (phrases, words):
         assert [each["mark"]["type"] for each in spec["layer"]] == ["bar", "rule"]
         assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
         assert row["low"] < row["value"] < row["high"]
-    assert (phrases[0]["title"], words[0]["title"]) == ("2 words and more", "1 word")
+    assert (phrases[0]["title"], words[0]["title"]) == ("phrases", "single words")
 
 
 @pytest.mark.parametrize("how", [how for how in COUNTED if how])
@@ -39,29 +39,43 @@ def test_intervals_of_a_chart_are_those_of_the_table(how):
         if row["value"] is not None
     }
     columns = ("users", "low", "high")
+    is_whole = release.to_polars()["item"].is_in(release.phrases()["item"].to_list())
     assert seen == {
-        (row["item"], row.get("group", "all"), *(row[name] for name in columns)) for row in release
+        (row["item"], row.get("group", "all"), *(row[name] for name in columns))
+        for row, whole in zip(release, is_whole, strict=True)
+        if whole and row.get("group") != "other"
     }
+    assert seen
+
+
+def test_weeks_are_a_line_in_a_band_in_their_order():
+    weeks = ["2026-W45", "2026-W46", "2026-W47"]
+    people = {"see you": dict.fromkeys(weeks, (70, 20, 130)) | {"other": (0, 0, 60)}}
+    ((spec, rows),) = drawn(within_country(people, weeks).plot())
+    assert [row["group"] for row in rows] == weeks
+    assert [each["mark"]["type"] for each in spec["spec"]["layer"]] == ["area", "line"]
+    band, line = (each["encoding"] for each in spec["spec"]["layer"])
+    assert (band["y"]["field"], band["y2"]["field"], line["y"]["field"]) == ("low", "high", "value")
+    assert line["x"]["sort"] is None and line["y"]["scale"]["domain"] == [0, 130]
 
 
 def test_each_group_has_a_column_and_what_one_lacks_is_left_out():
-    release = within_country({"see you": {"DE": (70, 20, 130)}, "see": {"US": (9, 2, 16)}})
+    release = within_country({"see you": {"DE": (70, 20, 130)}, "hi": {"US": (9, 2, 16)}})
     (phrases, rows), _ = drawn(release.plot())
     assert phrases["facet"]["column"]["field"] == "group"
     assert [(row["group"], row["value"]) for row in rows] == [
         ("DE", 70),
         ("US", None),
-        ("other", None),
     ]
     assert "rule" in {each["mark"]["type"] for each in phrases["spec"]["layer"]}
 
 
 def test_scores_have_no_intervals_and_a_scale_for_each_length():
-    charts = drawn(ladder().plot(2))
+    charts = drawn(ladder({**PHRASES, "hi": 8.0}).plot(2))
     assert [[row["item"] for row in rows] for _, rows in charts] == [
-        ["see you later"], ["see you", "you later"], ["see", "you"],
+        ["see you later"], ["see me", "you me"], ["hi"],
     ]  # fmt: skip
-    assert [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts] == [15, 60, 90]
+    assert [spec["encoding"]["x"]["scale"]["domain"][1] for spec, _ in charts] == [15, 20, 8]
     assert all(spec["mark"]["type"] == "bar" for spec, _ in charts)
     assert "no number of people" in charts[0][0]["encoding"]["x"]["title"]
 

@@ -55,7 +55,7 @@ def pieces() -> Iterator[tuple[str, object]]:
         randomness="a seed: NOT private", privacy={**made.PRIVACY, "epsilon": 11.0},
     )  # fmt: skip
     yield "a page by country", Seen(page_of(COUNTRIES)).lines("The manifest")
-    yield "a page of a floor", Seen(page_of(TOTALS)).lines("promise")
+    yield "a page of a floor", Seen(page_of(TOTALS)).lines("What is promised, in full")
     found = (release.why(phrase) for release, phrases in WHY for phrase in phrases)
     yield "why", "\n".join(f"{why.reason}: {why}" for why in found)
     for more in ({"epsilon": 8.0}, {"epsilon": 25.0, "delta": 3e-8},
