@@ -70,8 +70,12 @@ class Side:
 
 def changes_shown(later: Released, earlier: Released | None) -> pl.DataFrame | None:
     """What a page and a terminal show: differences of the phrases that no longer phrase of these
-    contains. Without an earlier release, of the last two of its periods; None if it has none."""
-    if earlier is None and not are_periods(later.manifest):
+    contains. Without an earlier release, of the last two of its periods; None if that has no such
+    numbers."""
+    manifest = later.manifest
+    if earlier is None and (
+        not are_periods(manifest) or not counting_of(manifest) or "top" in manifest
+    ):
         return None
     frame = _compared(*_sides(later, earlier, None, None), CONFIDENCE)
     return frame.filter(is_maximal(frame))

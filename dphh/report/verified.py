@@ -90,11 +90,7 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
         yield "its manifest has no levels"
     if manifest["parameters"].get("by") is not None and "groups" not in manifest["parameters"]:
         yield "its manifest has no groups"
-    try:
-        Content(**manifest["parameters"]["content"])
-        Privacy.from_json(manifest["privacy"])
-    except TypeError:
-        yield "its privacy statement or its content has other fields than this dphh knows"
+    yield from _problems_of_statement(manifest)
     if counting := counting_of(manifest):
         if found := misfit(counting, COUNTING):
             yield found
@@ -107,6 +103,16 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
                 yield "its histogram of how many counts users hold has other bins"
             elif chosen_bound(np.array(held, np.int64), *told) != counting["max_items"]:
                 yield "its max_items does not follow from how many counts users hold"
+
+
+def _problems_of_statement(manifest: Manifest) -> Iterator[str]:
+    try:
+        Content(**manifest["parameters"]["content"])
+        privacy = Privacy.from_json(manifest["privacy"])
+        if (privacy.shuffled_epsilon is None) != (privacy.shuffled_user_epsilon is None):
+            yield "its privacy statement lacks one of two epsilons of shuffled messages"
+    except TypeError:
+        yield "its privacy statement or its content has other fields than this dphh knows"
 
 
 def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:

@@ -144,6 +144,13 @@ def test_what_no_release_has_is_refused_and_named(why):
         verified(forged)
 
 
+def test_a_promise_on_shuffled_messages_is_for_items_and_users():
+    release = release_of(900, "ldp_trie 2")
+    way = ("privacy", "shuffled_user_epsilon")
+    with pytest.raises(UsageError, match="lacks one of two epsilons"):
+        verified(Release(release.table, edited(release.manifest, way, KeyError)))
+
+
 def test_a_forged_manifest_does_not_steer_a_terminal():
     release = release_of(900, "items auto")
     manifest = deepcopy(release.manifest)

@@ -10,6 +10,7 @@ from dphh import UsageError, counts, items, ngrams
 from dphh.cli import cli
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
+from dphh.report.terminal import changes_text
 from tests.report import made
 from tests.report.made import (
     CONTENT,
@@ -170,6 +171,18 @@ def test_weeks_are_steps_in_their_order_with_bands():
     assert "2026-W47 against 2026-W46: 1 rose." in text
     assert "500 480–520 ▲ rose +480" in text
     assert "300" not in text.partition("The manifest")[0]
+
+
+def test_weeks_of_which_nothing_is_told_have_a_page():
+    weeks = ["2026-W46", "2026-W47"]
+    release = within_country({"a": dict.fromkeys(weeks, (90, 60, 120))}, weeks)
+    release.manifest["levels"][0]["released"] = 1
+    empty = within_country({}, weeks)
+    empty.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
+    for nothing in (release.top(1), empty):
+        assert "against 2026-W46" not in page_of(nothing)
+        assert "against 2026-W46" not in nothing._repr_html_()
+        assert changes_text(nothing, None, 9) == ""
 
 
 def test_the_ledgers_line_is_of_the_accounts_that_paid(ledger, written):
