@@ -64,8 +64,8 @@ OTHER_GROUP = "other"
 #: The columns by which a release is sorted; those that it lacks are left out.
 SORT_ORDER = (
     ("level", "ascending"),
-    ("score", "descending"),
     ("users", "descending"),
+    ("score", "descending"),
     ("item", "ascending"),
     ("group", "ascending"),
 )

@@ -217,6 +217,10 @@ class FoundCounts:
     relative_sigma: float
     #: K: a user who holds more found keys adds less than one user to each.
     max_items: int
+    #: How many found keys a user can add a whole user to who spends nothing else, if what finding
+    #: leaves of users' purses pays for counting; K is then what every user keeps. 0: users have no
+    #: purses.
+    within_purses: int = 0
     confidence: float = 0.95
     #: For tries: count users with a sequence that begins with the key, or is the key.
     beginnings: bool = False
@@ -254,5 +258,7 @@ class FoundCounts:
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]
+        if not self.within_purses:
+            del said["within_purses"]
         level = self.noisiest_level
         return {**said, "sigma": level.sigma, "half_width": level.half_width}

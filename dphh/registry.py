@@ -44,9 +44,11 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     if len(corpus.user) > 1:
+        alternative = "" if price.counting is None else ", or give counts=0, which only finds"
         raise UsageError(
-            f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
-            "item, and a combination of columns is not a user: name the one column of user ids"
+            f"user: found the columns {', '.join(corpus.user)}; {price.verb} says how many users "
+            "hold an item, and a combination of columns is not a user: name the one column of user "
+            f"ids{alternative}"
         )
     return replace_corpus(corpus, by=dict(price.parameters).get("by"))
 
@@ -150,14 +152,20 @@ def run_levels(
     price: Price, host: Host, once: DrawOnce, joiner: str, say: Callable[[str], None]
 ) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
-    levels, counting = [], None
-    for done in VERBS[price.verb].levels(price, host, once, joiner):
+    levels, counting, counts = [], None, None
+    running = VERBS[price.verb].levels(price, host, once, joiner)
+    while True:
+        try:
+            done = next(running)
+        except StopIteration as end:
+            counts = end.value  # noised counts, if they were drawn with what was found
+            break
         say(f"level {done.level.level}: {done.rows.num_rows:,} released")
         levels.append(done)
     table = sorted_rows(pa.concat_tables([done.rows for done in levels]))
     if price.counting is not None:
         say("counting what was found")
-        counting, counted = count_found_items(table, price.counting, host, once)
+        counting, counted = count_found_items(table, price.counting, host, once, counts)
         table = sorted_rows(counted)
     return levels, table, counting
 

@@ -45,8 +45,8 @@ _RUN_ID_KEY = b"dphh.run_id"
 class Release:
     """The released table and the manifest that explains it.
 
-    A `score` orders the items of one level and is not a number of people. `users`, where that
-    column exists, is a number of people with an interval.
+    `users` is a number of people, with an interval from `low` to `high`, where the run counted
+    them. A `score` orders the items of one level and is not a number of people.
     """
 
     table: Any

@@ -66,7 +66,7 @@ def main() -> None:
     ledger = dphh.Ledger(asked.out / "ledger.sqlite")
     ledger.add("conversations", corpus, 2.0, 1e-6, if_missing=True)
 
-    found = dphh.items(corpus, max_items=8, epsilon=1.0, delta=1e-7).run(ledger=ledger)
+    found = dphh.items(corpus, max_items=8, epsilon=1.0, delta=1e-7, counts=0).run(ledger=ledger)
     plan = dphh.counts(
         corpus, of=found, by="week", groups=WEEKS, max_held=24, epsilon=1.0, delta=1e-7
     )

@@ -41,6 +41,7 @@ LONGEST = 9
 LENGTHS = range(1, LONGEST + 1)
 BASE_OPTIONS: dict[str, Any] = {
     "method": "dpne", "max_n": LONGEST, "epsilon": 4.0, "delta": 1e-7, "max_items": 100,
+    "counts": 0,
 }  # fmt: skip
 DEFAULT_ETA = 0.01  # dphh's own default, as the paper's
 

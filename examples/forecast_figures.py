@@ -52,7 +52,8 @@ class Runs:
         """How many n-grams are released, by length: the mean of `--runs` runs."""
         asked = self.asked
         options = {"epsilon": asked.epsilon, "max_items": asked.max_items, **changes}
-        plan = dphh.ngrams(self.corpora[corpus], max_n=asked.max_n, delta=DELTA, **options)
+        options |= {"max_n": asked.max_n, "delta": DELTA, "counts": 0}
+        plan = dphh.ngrams(self.corpora[corpus], **options)
         each = []
         book = dphh.Ledger(asked.out / "ledger.sqlite", create=True)
         for _ in range(asked.runs):
@@ -112,10 +113,11 @@ def even_weights(rows: Any, *_: Any) -> Any:
 REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
     "nothing": {},
     "a posterior a little wider": {
-        "dphh.mechanisms.ngrams.forecast.two_rounds.widened_posteriors": lambda by_bin: by_bin
+        f"dphh.mechanisms.ngrams.forecast.{rounds}.widened_posteriors": lambda by_bin: by_bin
+        for rounds in ("two_rounds", "late_rounds")
     },
     "saturation": {
-        "dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda _: lambda g: g
+        "dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda *_: lambda g: g
     },
     "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.EM_PASSES": 20},
@@ -123,12 +125,10 @@ REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.best_weights": even_weights,
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": even_weights,
     },
-    "adaptive shares: even ones": {
-        "dphh.mechanisms.ngrams.forecast.shares.BudgetLeft.second_round_share": lambda budget, *_: (
-            budget.even_second_share()
-            if budget.levels_after
-            else budget.left - budget.first_round_share()
-        )
+    "parts of purses by worth: even ones": {
+        "dphh.mechanisms.ngrams.forecast.two_rounds.parts_of_round_2": lambda level, levels, *_: [
+            0.5 / (climb + 1) for climb in range(levels - level + 1)
+        ]
     },
 }
 

@@ -99,7 +99,13 @@ def main() -> None:
                         "prior_is_public": True,
                     }
                 plan = dphh.ngrams(
-                    corpus, max_n=MAX_N, epsilon=epsilon, delta=DELTA, max_items=30, **prior
+                    corpus,
+                    max_n=MAX_N,
+                    epsilon=epsilon,
+                    delta=DELTA,
+                    max_items=30,
+                    counts=0,
+                    **prior,
                 )
                 found, spurious = np.zeros(MAX_N), 0.0
                 for _ in range(asked.runs):

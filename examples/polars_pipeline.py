@@ -55,7 +55,7 @@ def find_dishes(folder: Path, people: int) -> None:
 
     menu = pl.DataFrame({"dish": DISHES, "price": [5.0, 4.5, 9.0, 8.5, 3.0, 4.0]})  # public
     found = release.to_polars().join(menu, left_on="item", right_on="dish")
-    print(found.select("item", "price", "score").sort("score"))
+    print(found.select("item", "price", "users", "low", "high").sort("users"))
     print(f"{len(release):,} phrases in all, of {people:,} people")
 
 

@@ -106,7 +106,7 @@ def main() -> None:
     for epsilon in epsilons:
         for name, prior in known.items():
             plan = dphh.ngrams(
-                private, max_n=MAX_N, epsilon=epsilon, delta=DELTA, max_items=30, **prior
+                private, max_n=MAX_N, epsilon=epsilon, delta=DELTA, max_items=30, counts=0, **prior
             )
             true, spurious = np.zeros(MAX_N), 0
             book = dphh.Ledger(asked.out / "ledger.sqlite", create=True)

@@ -20,13 +20,21 @@ from dphh.udfs import whole_users as of
 from dphh.udfs.noise.absent import (
     absent_by_cell,
     absent_nonpositive,
+    absent_undecided,
     spurious_of_classes,
     spurious_of_level,
 )
 from dphh.udfs.noise.randomness import Randomness
 from dphh.udfs.noise.sampler import bin_of, noise_of_rows
 from dphh.udfs.rules.counts import contributions_to_counts
-from dphh.udfs.rules.forecast import Round1Weights, Round2Weights
+from dphh.udfs.rules.forecast import (
+    caps_of_purses,
+    finds_of_users,
+    full_purses,
+    later_round_contributions,
+    purse_counts,
+    round_1_contributions,
+)
 from dphh.udfs.rules.reports import reports_of_rows
 from dphh.udfs.rules.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
 from dphh.udfs.rules.weights import EqualWeights
@@ -74,8 +82,13 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
 
 WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
+#: The columns of users' purses: purses, tops, finds.
+PURSES = (LONGS, LONGS, LONGS)
+WEIGHTS_AND_PURSES = pa.struct(
+    [("contributions", WEIGHTS_TYPE), ("purses", LONGS), ("tops", LONGS), ("finds", LONGS)]
+)
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
-ONE_INT, ONE_LONG = Constant(pa.int32()), Constant(LONG)
+ONE_INT, ONE_LONG, ONE_DOUBLE = Constant(pa.int32()), Constant(LONG), Constant(pa.float64())
 ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64_AS_DECIMAL)
 #: Kinds of the arguments by which users are bounded: max_items, grid_bits, salt.
 KINDS_OF_BOUNDING_ARGUMENTS = (ONE_INT, ONE_INT, LOOKUP)
@@ -115,8 +128,13 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "spurious_of_class": drawing(
             spurious_of_classes,
-            (LONG, CELLS_TYPE, LOOKUP, *KINDS_OF_SIGMA_AND_PURPOSE),
+            (LONG, CELLS_TYPE, LOOKUP, ONE_INT, *KINDS_OF_SIGMA_AND_PURPOSE),
             SPURIOUS_TYPE,
+        ),
+        "absent_undecided": drawing(
+            absent_undecided,
+            (LONG, LONG, LONG, LONG, LONG, *KINDS_OF_SIGMA_AND_PURPOSE),
+            list_of_structs(cell=LONG, grams=LONG),
         ),
         "spurious": drawing(
             spurious_of_level,
@@ -154,11 +172,17 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             WEIGHTS_TYPE,
         ),
         "round_1_contributions": Function(
-            of.contributions_by(Round1Weights), (*USERS_KEYS, ONE_INT), WEIGHTS_TYPE
+            round_1_contributions, (INTS, LONGS, *PURSES, LOOKUP), WEIGHTS_TYPE
         ),
-        "round_2_contributions": Function(
-            of.contributions_by(Round2Weights), (*USERS_KEYS, LOOKUP, ONE_INT), WEIGHTS_TYPE
+        "later_round_contributions": Function(
+            later_round_contributions,
+            (INTS, LONGS, *PURSES, LOOKUP, LOOKUP),
+            WEIGHTS_AND_PURSES,
         ),
+        "purse_counts": Function(purse_counts, (*PURSES, LOOKUP), WEIGHTS_AND_PURSES),
+        "full_purses": Function(full_purses, (LONGS, ONE_LONG), LONGS),
+        "finds": Function(finds_of_users, (INTS, INTS, LONGS), LONGS),
+        "caps": Function(caps_of_purses, (LONGS, ONE_DOUBLE), LONGS),
         "contributions_to_counts": Function(
             contributions_to_counts, (INTS, INTS, LONGS, LOOKUP), WEIGHTS_TYPE
         ),

@@ -28,7 +28,7 @@ def _parts(
     content = corpus.content
     yield _items_in_words(verb, asked, content)
     if asked.get("counts"):
-        yield f"{asked['counts']:.0%} of the price counts the people who hold each"
+        yield f"how many people hold each (counts={asked['counts']:g})"
     if (least := asked.get("min_users")) is not None:
         yield f"only what {least:,} people or more hold, as far as intervals show"
     if asked.get("by"):

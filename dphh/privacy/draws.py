@@ -36,9 +36,9 @@ def spurious_draws_delta(epsilon: float) -> float:
 
 
 def forecast_draws_delta(epsilon: float) -> float:
-    """The delta for the distance of a level's draws from the exact distributions, in both rounds.
+    """The delta for the distance of a level's draws from the exact distributions, in all rounds.
 
-    At most 2^62 valid grams with separate noise would be 2^63 table draws. There are at most 2^16
-    rows, whose binomials and conditional draws are within 2^-150 each.
+    At most 2^62 valid grams with separate noise would be 2^64 table draws in three rounds. There
+    are at most 2^22 cells, whose binomials and conditional draws are within 2^-150 each.
     """
-    return delta_of_distance(2**63 * LARGEST_TABLE_DISTANCE + Fraction(2**18, 2**150), epsilon)
+    return delta_of_distance(2**64 * LARGEST_TABLE_DISTANCE + Fraction(2**25, 2**150), epsilon)

@@ -26,10 +26,13 @@ def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
     frame = release.to_polars()
     if only_maximal:
         frame = frame.filter(is_maximal(frame))
-    score = ["score"] if "score" in frame.columns else []
+    # The rows of one item, of several groups, stay together.
+    numbers = [
+        pl.col(name).sum().over("tokens") for name in ("users", "score") if name in frame.columns
+    ]
     frame = frame.sort(
-        pl.col("tokens").list.len(), *score, "item",
-        descending=[True, *(True for _ in score), False], nulls_last=True, maintain_order=True,
+        pl.col("tokens").list.len(), *numbers, "item",
+        descending=[True, *(True for _ in numbers), False], nulls_last=True, maintain_order=True,
     )  # fmt: skip
     return with_visible_controls(frame)
 

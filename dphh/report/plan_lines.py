@@ -17,7 +17,7 @@ from dphh.mechanisms.set_union.levels import OneRoundAfterChoice, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, privacy_of_corpus
 from dphh.reader.corpus import Corpus
 from dphh.report.sentences import Released, promise
-from dphh.wording.lines import one_line, with_noun
+from dphh.wording.lines import number, one_line, with_noun
 
 #: Lines of a plan, each (label, text). An empty label continues the line above it.
 Lines = list[tuple[str, str]]
@@ -41,7 +41,7 @@ def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section
     limits = [] if corpus is None else [("note", corpus.content.limits_in_words)]
     return [
         ("privacy", promise_lines(privacy)),
-        ("finds", finds_lines(price.finds)),
+        ("finds", [*finds_lines(price.finds), *intervals_lines(price)]),
         ("levels", levels_and_counts_lines(price)),
         ("proof", [*proof_lines(privacy), *limits]),
     ]
@@ -90,9 +90,15 @@ def levels_and_counts_lines(price: Price) -> Lines:
             if counting.beginnings
             else "all that is found"
         )
-        most = f"{counting.max_items:,} of {what}"
+        said = f"each user counts as one for up to {counting.max_items:,} of {what}"
+        if counting.within_purses:
+            said = (
+                "each user has one budget, of which finding takes what it uses; what is left "
+                f"counts the user as one for up to {counting.within_purses:,} of {what}, at the "
+                f"least for {counting.max_items:,}"
+            )
         lines += [
-            ("counts", f"each user counts as one for up to {most}; with more, as less for each"),
+            ("counts", f"{said}; with more, as less for each"),
             ("", f"{noise}, or less where fewer are found"),
             ("", intervals),
         ]
@@ -146,6 +152,14 @@ def finds_lines(finds: Finds) -> Lines:
         which += "earlier rounds find, the fewer users it takes"
         lines.append((f"{few:,} to {many:,}", which))
     return [*lines, ("", note)] if note else lines
+
+
+def intervals_lines(price: Price) -> Lines:
+    """How near a release says how many users hold what it finds."""
+    if (counting := price.counting) is None:
+        return []
+    reach = number(counting.noisiest_level.half_width)
+    return [("intervals", f"of numbers of users reach {reach} to either side, or further up")]
 
 
 # Lines about the ledger. They read it and never write it; its errors become lines.

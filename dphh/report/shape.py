@@ -103,6 +103,7 @@ COUNTING: Shape = {
     "simultaneous": is_truth,
     "keys": is_whole(1, MOST_KEYS),
     "max_items": is_whole(1, 2**53),
+    "within_purses?": is_whole(1, 2**53),
     "grid_bits": is_whole(0, FINEST_BITS),
     "sigma_grid": is_whole(1, LARGEST_TABLE_SIGMA),
     "lost_grid": [is_whole(-(2**53), 2**53)],

@@ -1,15 +1,16 @@
--- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram whose
--- noised weight in round 2 reaches the threshold of its cell, held or not. They are stored sorted
--- by their values (dphh/journal.py), so the order does not say which are held. A word outside the
--- list is released by its spelling, without its key, which would tell how many words there are.
--- In: round_2, spurious, unlisted_words; thresholds (cell, threshold), public.
+-- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram
+-- whose noised weight in the later round reaches the threshold of its cell, held or not. They
+-- are stored sorted by their values (dphh/journal.py), so the order does not say which are held.
+-- A word outside the list is released by its spelling, without its key, which would tell how
+-- many words there are.
+-- In: later_round, spurious, unlisted_words; thresholds (cell, threshold), public.
 WITH
 
 held AS (
-    SELECT round_2.key, round_2.cell, round_2.first, round_2.second
-    FROM round_2
-    INNER JOIN thresholds ON round_2.cell = thresholds.cell
-    WHERE round_2.second >= thresholds.threshold
+    SELECT later_round.key, later_round.cell, later_round.first, later_round.second
+    FROM later_round
+    INNER JOIN thresholds ON later_round.cell = thresholds.cell
+    WHERE later_round.second >= thresholds.threshold
 ),
 
 -- The candidate keys that no user holds, numbered anew.
@@ -19,7 +20,7 @@ unheld AS (
         spurious.key,
         row_number() OVER (PARTITION BY spurious.class ORDER BY spurious.position) - 1 AS position
     FROM spurious
-    ANTI JOIN round_2 ON spurious.key = round_2.key
+    ANTI JOIN later_round ON spurious.key = later_round.key
 ),
 
 absent AS (

@@ -1,35 +1,43 @@
 -- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
--- In, private: positions (user_hashes, lengths, keys), where valid grams stand, each row with lists
--- of many whole users. Level 1 with a list of words has this form too: a listed word's key is its
--- number in the list; the keys of other words are $first_unlisted_key or more (-1: there is no
--- list), and unlisted_words (word, key) has these words.
+-- In, private: positions (block, user_hashes, lengths, keys), where valid grams stand, each row
+-- with lists of many whole users; purses (block, purses, tops, finds), what each user may still
+-- spend. Level 1 with a list of words has this form too: a listed word's key is its number in
+-- the list; the keys of other words are $first_unlisted_key or more (-1: there is no list), and
+-- unlisted_words (word, key) has these words.
 -- In, public, the forecasts of step 1: forecasts (gram, as_first, as_last, expected_first,
 -- expected_last), of each released gram of the level below; lifts (expected, shift) and
--- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are of
--- each.
--- Out, private: round_1 (key, name, noisy, cell), of the valid grams that a user holds; absent
--- (cell, grams), of those that no user holds. A cell is a class and one of $bins bins of the noised
--- weight: class * $bins + bin. Out, public: list_sizes (bin, noisy).
+-- public_grams (key, class), of a prior; classes (class, valid), how many valid grams there are
+-- of each.
+-- Out, private: undecided (key, name, first, cell), of the valid grams that a user holds; absent
+-- (cell, grams), of those that no user holds. A cell is a class and one of $bins bins of the
+-- noised weight, `first`: class * $bins + bin. Out, public: user_counts (bin, noisy).
 
--- Each user adds isqrt(98 norm^2 / 100 n) to each of their n valid grams, and isqrt(norm^2 / 50) to
--- the key -1 - (bin of n), which counts users by their list size n: an L2 norm of $norm at most, in
--- the units of the noise's grid. If n is so large that a gram gets 0, it has a row all the same,
--- because round 2 asks which grams a user holds.
+-- A user spends $spending.first of the purse, or what is left of it: adds 98 hundredths of that,
+-- evenly, to each of their valid grams; a hundredth to the key -1 - (bin of n), which counts
+-- users by their list size n; and a hundredth to the key of the purse's cell, below those. The
+-- squares of all weights sum to what is spent at most. If n is so large that a gram gets 0, it
+-- has a row all the same, because later rounds ask which grams a user holds.
 CREATE TEMP TABLE round_1_sums AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(dphh_round_1_contributions(user_hashes, lengths, keys, $norm)) AS contribution
-    FROM positions
+    SELECT
+        unnest(
+            dphh_round_1_contributions(
+                held.lengths, held.keys, purses.purses, purses.tops, purses.finds, $spending
+            )
+        ) AS contribution
+    FROM positions AS held
+    INNER JOIN purses ON held.block = purses.block
 )
 
 SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
 FROM users_contributions
 GROUP BY contribution.key;
 
--- Every bin of list sizes, also those into which no user falls.
-CREATE TEMP TABLE list_sizes AS
+-- Every bin of users, also those into which no user falls.
+CREATE TEMP TABLE user_counts AS
 WITH
 
 sums AS (
@@ -37,14 +45,14 @@ sums AS (
         bins.bin,
         -1 - bins.bin AS key,
         coalesce(round_1_sums.weight, 0) AS weight
-    FROM range($list_size_bins) AS bins (bin)
+    FROM range($user_bins) AS bins (bin)
     LEFT JOIN round_1_sums ON -1 - bins.bin = round_1_sums.key
 )
 
 SELECT
     bin,
     weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/list sizes'
+        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/users'
     ) AS noisy
 FROM sums;
 
@@ -94,11 +102,11 @@ FROM named;
 
 -- Words outside a list have only two cells: -2 if the noised weight reaches $unlisted_threshold
 -- (round 1 releases these words, and they get no weight in round 2), else -1.
-CREATE TEMP TABLE round_1 AS
+CREATE TEMP TABLE undecided AS
 SELECT
     key,
     name,
-    noisy,
+    noisy AS first,
     CASE
         WHEN class >= 0 THEN class * $bins + dphh_bin(noisy, $sigma)
         ELSE -1 - CAST(noisy >= $unlisted_threshold AS BIGINT)

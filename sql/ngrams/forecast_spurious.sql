@@ -33,7 +33,7 @@ drawn AS (
     SELECT
         class,
         unnest(
-            dphh_spurious_of_class(class, cells_of_class, $valid, $sigma, $purpose)
+            dphh_spurious_of_class(class, cells_of_class, $valid, $bins, $sigma, $purpose)
         ) AS gram
     FROM classes_of_absent
 )

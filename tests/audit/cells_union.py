@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.
 OTHERS = 12
 #: Small epsilons and large deltas: what is claimed is then seen in few runs.
-UNION = {"epsilon": 2.0, "delta": 0.125}
-LADDER = {"epsilon": 0.2, "delta": 0.6}
+UNION = {"epsilon": 2.0, "delta": 0.125, "counts": 0}
+LADDER = {"epsilon": 0.2, "delta": 0.6, "counts": 0}
 
 
 def _passes(level: SetUnionLevel, held: int) -> float:

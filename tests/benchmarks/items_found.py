@@ -56,7 +56,7 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
                 )
                 with tempfile.TemporaryDirectory() as folder:
                     start = time.process_time()
-                    plan = items(corpus, epsilon=epsilon, delta=delta, method=method)
+                    plan = items(corpus, epsilon=epsilon, delta=delta, method=method, counts=0)
                     release = plan.run(
                         engine="polars",
                         ledger=Ledger(Path(folder) / "ledger.sqlite", create=True),

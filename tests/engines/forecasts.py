@@ -9,9 +9,10 @@ from unittest.mock import patch
 import numpy as np
 
 from dphh import Plan
-from dphh.mechanisms.ngrams.forecast import two_rounds
+from dphh.mechanisms.ngrams.forecast import late_rounds, run, two_rounds
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.run import ngrams_levels
+from dphh.udfs.rules.forecast import Spending
 from tests.engines.levels import host_on, unstored
 
 
@@ -20,11 +21,7 @@ class Watched:
 
     def __init__(self, level: int) -> None:
         self.level = level
-
-    @property
-    def units(self) -> tuple[int, int]:
-        """Of either round: a user's norm, in the units of this noise."""
-        return self.unit_1, self.unit_2
+        self.late: WatchedLate | None = None
 
     @property
     def passed_keys(self) -> Any:
@@ -33,45 +30,151 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.cell_sizes, self.list_sizes, self.nonpositive)
-        return [*(table.tolist() for table in tables), self.passing.to_pylist()]
+        tables = (self.cell_sizes, self.list_sizes, self.purse_counts, self.nonpositive)
+        late = [] if self.late is None else self.late.said()
+        return [*(table.tolist() for table in tables), self.passing.to_pylist(), *late]
+
+
+class WatchedLate:
+    """The same of a level's late round: a cell is one of round 1 and a bin of round 2."""
+
+    cells: Any
+    sizes: Any
+    most_spurious: float
+    #: What users spend; and the weight of each cell, (cell, weight).
+    spending: Spending
+    weights: Any
+    #: Of cells: how many grams are at 0 or below.
+    nonpositive: Any
+    passing: Any
+
+    def said(self) -> list[Any]:
+        tables = self.cells, self.sizes, np.sort(self.passing.column("key").to_numpy())
+        ordered = self.nonpositive.sort_by("cell").to_pylist()
+        return [*(table.tolist() for table in tables), ordered, self.passing.to_pylist()]
+
+
+class Seen(list[Watched]):
+    """The levels with two rounds, and what is asked and shown of purses before the late rounds."""
+
+    counted: Spending | None = None
+    late_counts: Any = None
+    #: How finds are counted, which (their tokens), and the noised counts; None: they are not.
+    counts: tuple[Any, Any, Any] | None = None
 
 
 @contextmanager
-def watched_rounds(seen: list[Watched], low: bool = False) -> Iterator[None]:
+def watched_counts(seen: Seen) -> Iterator[None]:
+    find, count = run.find_items, run.noised_counts
+
+    def find_items(host: Any, level: Any, items: Any) -> None:
+        seen.counts = level, items, None
+        find(host, level, items)
+
+    def noised_counts(host: Any, level: Any) -> Any:
+        drawn = count(host, level)
+        assert seen.counts is not None
+        seen.counts = *seen.counts[:2], drawn.sort_by("key").to_pydict()
+        return drawn
+
+    with patch.multiple(run, find_items=find_items, noised_counts=noised_counts):
+        yield
+
+
+@contextmanager
+def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
     """Keeps what the driver says and hears of each level with two rounds. With `low`, whatever is
-    above 0 in round 2 passes, so that most sums of it are seen."""
-    first, second, passing = two_rounds.first_round, two_rounds.second_round, two_rounds.passing
+    above 0 passes round 2 in every other bin, and in the others what is above half a sigma, so that
+    most sums are seen; and whatever is above 0 passes the late round."""
+    first, later, passing = two_rounds.first_round, two_rounds.later_round, two_rounds.passing
+    keep, drawn_late = late_rounds.keep_undecided, late_rounds.draw_later_round
+    passing_late, counted = late_rounds.draw_passing, late_rounds.users_counted
 
-    def first_round(host: Any, valid: Any, bins: Any, norm: int, purpose: str) -> Any:
+    def first_round(host: Any, valid: Any, bins: Any, spending: Spending, purpose: str) -> Any:
         seen.append(each := Watched(int(purpose.rsplit(maxsplit=1)[-1])))
-        each.valid, each.law, each.unit_1 = valid, bins, norm
-        each.cell_sizes, each.list_sizes = first(host, valid, bins, norm, purpose)
-        return each.cell_sizes, each.list_sizes
+        each.valid, each.law, each.first = valid, bins, spending
+        heard = first(host, valid, bins, spending, purpose)
+        each.cell_sizes, each.list_sizes, each.purse_counts = heard
+        return heard
 
-    def second_round(
-        host: Any, valid: Any, bins: Any, weights: Any, norm: int, purpose: str
+    def later_round(
+        host: Any, valid: Any, bins: Any, weights: Any, spending: Spending, purpose: str
     ) -> Any:
         each = seen[-1]
-        each.weights, each.unit_2 = weights, norm
-        each.nonpositive = second(host, valid, bins, weights, norm, purpose)
+        each.weights, each.second = weights, spending
+        each.nonpositive = later(host, valid, bins, weights, spending, purpose)
         return each.nonpositive
 
     def passed(host: Any, valid: Any, bins: Any, thresholds: Any, purpose: str) -> Any:
         each = seen[-1]
-        each.thresholds = np.ones_like(thresholds) if low else thresholds
+        if low:
+            thresholds = np.ones_like(thresholds)
+            thresholds[:, 1::2] = max(bins.noise.sigma // 2, 1)
+        each.thresholds = thresholds
         each.passing = passing(host, valid, bins, each.thresholds, purpose)
         return each.passing
 
-    with patch.multiple(
-        two_rounds, first_round=first_round, second_round=second_round, passing=passed
+    def keep_undecided(*asked: Any) -> Any:
+        undecided = keep(*asked)
+        seen[-1].late = late = WatchedLate()
+        late.cells, late.sizes = undecided.cells, undecided.sizes
+        late.most_spurious = undecided.most_spurious
+        return undecided
+
+    def users_counted(host: Any, bins: Any, weight: int) -> Any:
+        seen.late_counts = counted(host, bins, weight)
+        return seen.late_counts
+
+    def draw_late(host: Any, planned: Any, bins: Any, spending: Spending, purpose: str) -> Any:
+        late = of_level(spending.level)
+        late.spending, late.weights = spending, planned
+        late.nonpositive = drawn_late(host, planned, bins, spending, purpose)
+        return late.nonpositive
+
+    def pass_late(host: Any, valid: Any, cells_of_class: int, bins: Any, purpose: str) -> Any:
+        late = of_level(int(purpose.split()[-2].strip(",")))
+        late.passing = passing_late(host, valid, cells_of_class, bins, purpose)
+        return late.passing
+
+    def of_level(level: int) -> WatchedLate:
+        (late,) = (each.late for each in seen if each.level == level)
+        assert late is not None
+        return late
+
+    exact = late_rounds.thresholds_for_tails
+
+    def thresholds_for_tails(tails: Any, bins: Any) -> Any:
+        return np.ones(len(tails), dtype=np.int64) if low else exact(tails, bins)
+
+    spend = late_rounds.Spending
+
+    def spending(*given: Any, **named: Any) -> Spending:
+        made = spend(*given, **named)
+        if not made.late:
+            seen.counted = made
+        return made
+
+    with (
+        patch.multiple(
+            two_rounds, first_round=first_round, later_round=later_round, passing=passed
+        ),
+        patch("dphh.mechanisms.ngrams.forecast.run.keep_undecided", keep_undecided),
+        watched_counts(seen),
+        patch.multiple(
+            late_rounds,
+            users_counted=users_counted,
+            draw_later_round=draw_late,
+            draw_passing=pass_late,
+            thresholds_for_tails=thresholds_for_tails,
+            Spending=spending,
+        ),
     ):
         yield
 
 
 def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> Any:
     """The levels of a run, and those that have two rounds as they were watched."""
-    seen: list[Watched] = []
+    seen = Seen()
     with watched_rounds(seen, low), host_on(engine, plan.corpus, randomness) as host:
         return [*ngrams_levels(plan.price, host, unstored, " ")], seen
 

@@ -17,6 +17,7 @@ from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
+from dphh.udfs.rules.forecast import Spending
 from tests.draws import register_draws
 from tests.specification import specified
 
@@ -30,8 +31,9 @@ class Forecast:
     """What is public of a level of the forecast ladder: what earlier outputs decide."""
 
     sigma_grid: int
-    first_unit: int
-    second_unit: int
+    #: What users spend in the two rounds.
+    first: Spending
+    second: Spending
     list_sizes: Sequence[int]
     #: Arrow tables, as the queries of `forecast_*.sql` say.
     forecasts: Any
@@ -44,13 +46,14 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Rounds:
-    """What a level's two rounds made of the grams that somebody holds."""
+    """What the rounds of a level made of the grams that somebody holds."""
 
-    lists: list[int]
-    #: Class, bin, and the noised weights of both rounds.
+    #: By bin: users by list size and by purse. None of a late round.
+    user_counts: list[int]
+    #: The cell, and the noised weights of both rounds.
     held: dict[Gram, list[int]]
-    #: By row: how many grams, and how many of them at 0 or below in round 2.
-    signs: dict[tuple[int, int], list[int]]
+    #: By cell: how many grams, and how many of them at 0 or below in the later round.
+    signs: dict[int, list[int]]
     passed: dict[Gram, int]
 
 
@@ -146,14 +149,25 @@ class Plain:
         )
         return self.released(level.level)
 
+    def fill_purses(self, purse: int) -> None:
+        self.run("forecast_purses", purse=purse)
+
+    def purses(self) -> dict[Any, tuple[int, int]]:
+        """By user: what is left, and the highest level on which the user held a valid gram."""
+        rows = self.con.execute("SELECT user_id, purse, top FROM purses").fetchall()
+        return {user: (purse, top) for user, purse, top in rows}
+
     def forecast_rounds(self, level: int, given: Forecast, purpose: str) -> Rounds:
-        """Both rounds of the valid grams that somebody holds, by what is public; and list sizes."""
+        """Both rounds of the valid grams that somebody holds, by what is public; and users counted.
+        What is undecided is kept for `late_round`."""
         self._tell("forecasts", given.forecasts)
         self._tell("lifts", given.lifts)
         self._tell("public_grams", given.public_grams)
         self.run("forecast_valid", level=level)
         self.run("forecast_held", level=level)
-        return self._two_rounds(level, given, purpose, threshold=0)
+        rounds = self._two_rounds(level, given, purpose, threshold=0)
+        self.run("forecast_undecided", level=level, bin_count=given.bins.num_rows)
+        return rounds
 
     def listed_rounds(self, level: ListedWordsLevel, given: Forecast, purpose: str) -> Rounds:
         """The same of level 1 with a list, `given.forecasts` being (gram, key, class)."""
@@ -164,23 +178,69 @@ class Plain:
 
     def _two_rounds(self, level: int, given: Forecast, purpose: str, threshold: int) -> Rounds:
         self._tell("bins", given.bins)
-        self._tell("row_weights", given.weights)
-        self._tell("row_thresholds", given.thresholds)
-        drawn = {"sigma": given.sigma_grid, "purpose": purpose}
-        first = {"norm": given.first_unit, **drawn}
-        self.run("forecast_lists", list_sizes=given.list_sizes, **first)
-        self.run("forecast_round_1", unlisted_threshold=threshold, noise=False, **first)
-        self.run("forecast_round_2", norm=given.second_unit, **drawn)
+        noise = {"sigma": given.sigma_grid, "purpose": purpose}
+        levels_after = len(given.first.parts) - 1
+        first = {"first": given.first.first, "levels_after": levels_after, **noise}
+        self.run(
+            "forecast_round_1",
+            bin_count=given.bins.num_rows,
+            unlisted_threshold=threshold,
+            noise=False,
+            **first,
+        )
+        full = given.first.full
+        self.run("forecast_user_counts", list_sizes=given.list_sizes, full_purse=full, **first)
+        counts = self._user_counts()
+        return self._later_round(
+            level, given.second, given.weights, given.thresholds, noise, counts
+        )
+
+    def late_purses(self, how: Spending, highest_level: int, **noise: Any) -> list[int]:
+        """Before the late rounds: the noised numbers of users by what is left."""
+        asked = {"first": how.first, "full_purse": how.full, "highest_level": highest_level}
+        self.run("forecast_late_purses", **asked, **noise)
+        return self._user_counts()
+
+    def late_round(
+        self, level: int, how: Spending, weights: Any, thresholds: Any, **noise: Any
+    ) -> Rounds:
+        self.run("forecast_late_level", level=level)
+        self.forget(level)
+        return self._later_round(level, how, weights, thresholds, noise, [])
+
+    def _user_counts(self) -> list[int]:
+        rows = self.con.execute("SELECT noisy FROM user_counts ORDER BY bin").fetchall()
+        return [noisy for (noisy,) in rows]
+
+    def _later_round(
+        self,
+        level: int,
+        how: Spending,
+        weights: Any,
+        thresholds: Any,
+        noise: dict[str, Any],
+        counts: list[int],
+    ) -> Rounds:
+        self._tell("row_weights", weights)
+        self._tell("row_thresholds", thresholds)
+        self.run(
+            "forecast_later_round",
+            level=level,
+            first=0 if how.late else how.first,
+            parts=list(how.parts),
+            saturation=how.saturation,
+            is_late=how.late,
+            **noise,
+        )
         signs = self.con.execute(specified("forecast_nonpositive_counts")).fetchall()
-        lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
         held = self.con.execute(
-            "SELECT gram, class, bin, first, second FROM round_2 WHERE is_held"
+            "SELECT gram, cell, first, second FROM later_round WHERE is_held"
         ).fetchall()
         self.run("forecast_passed", level=level)
         return Rounds(
-            lists=[noisy for (noisy,) in lists],
+            user_counts=counts,
             held={tuple(gram): row for gram, *row in held},
-            signs={(group, column): counts for group, column, *counts in signs},
+            signs={cell: numbers for cell, *numbers in signs},
             passed=self.released(level),
         )
 

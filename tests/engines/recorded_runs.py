@@ -2,8 +2,9 @@
 and what these runs ask of their generator, draw by draw, and under which name each draw is stored.
 
 Every function of `udfs/` that draws something that is priced is wrapped wherever it was imported,
-and so are the words that it takes, the journal, and the two rounds of a level of the forecast
-ladder. Draws are seen in this process alone: on DuckDB, through what is registered, and in Polars.
+and so are the words that it takes, the journal, the rounds of a level of the forecast ladder, and
+the purses that users get. Draws are seen in this process alone: on DuckDB, through what is
+registered, and in Polars.
 """
 
 import sys
@@ -19,11 +20,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
 from dphh.testing import SeededRandomness
-from tests.engines.forecasts import Watched, watched_rounds
+from dphh.udfs.rules.forecast import full_purses
+from tests.engines.forecasts import Seen, watched_rounds
 from tests.engines.ladders import Gram, grams_of
 
 Tokens = list[str]
@@ -62,9 +65,9 @@ PUBLIC = pl.DataFrame(
 )  # fmt: skip
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
-ITEMS = partial(items, max_items=4, **LOOSE)
+ITEMS = partial(items, max_items=4, counts=0, **LOOSE)
 ROUNDS = (1, 1), (1, 2), (1, 3)
-FORECAST = partial(ngrams, max_items=5, spurious=0.5, **LOOSE)
+FORECAST = partial(ngrams, max_items=5, spurious=0.5, counts=0, **LOOSE)
 WITH_PRIOR = partial(FORECAST, prior=PUBLIC, prior_is_public=True)
 LOCAL = partial(
     ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=2, max_length=2,
@@ -98,7 +101,7 @@ CASES = {
         partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3)
     ),
     "forecast that ends at pairs": Case(
-        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE), APART, ((1, 1), (1, 3), 2)
+        partial(FORECAST, spurious=1e-9, max_n=4), APART, ((1, 1), (1, 3), 2)
     ),
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3))),
     "forecast of nothing": Case(partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3))),
@@ -114,9 +117,7 @@ CASES = {
         ((1, 1), 2, 3),
     ),
     "dpne that ends at pairs": Case(
-        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, method="dpne", **LOOSE),
-        APART,
-        ((1, 1), 2),
+        partial(FORECAST, spurious=1e-9, max_n=4, method="dpne"), APART, ((1, 1), 2)
     ),
     "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),)),
     "counts": Case(partial(counts, of=PAIRS, max_held=3, **LOOSE), COMMON, (1,)),
@@ -167,7 +168,9 @@ class Asked:
     words: Counter[str] = field(default_factory=Counter)
     #: The names of the draws that were stored, in their order.
     steps: list[str] = field(default_factory=list)
-    rounds: dict[int, Watched] = field(default_factory=dict)
+    rounds: Seen = field(default_factory=Seen)
+    #: The full purses that were given out, in their order.
+    purses: list[int] = field(default_factory=list)
 
     def of(self, step: str, name: str | None = None) -> list[Draw]:
         """The draws of a step: all of them, or those by one function."""
@@ -176,8 +179,19 @@ class Asked:
         ]
 
 
+#: All levels above words of the forecast ladder are one draw, of this name.
+LADDER = "ngrams/forecast"
+
+
 def is_of(purpose: str, step: str) -> bool:
-    return purpose == step or purpose.startswith(f"{step}/")
+    in_ladder = purpose.startswith(f"{LADDER}, ") and not is_of_words(purpose)
+    in_ladder |= purpose == "counts"  # what is found is counted in the same draw
+    return purpose == step or purpose.startswith(f"{step}/") or (step == LADDER and in_ladder)
+
+
+def is_of_words(purpose: str) -> bool:
+    """Of level 1 with a prior, which is a draw of its own."""
+    return purpose.startswith(f"{LADDER}, level 1/")
 
 
 class Listening:
@@ -232,14 +246,17 @@ def recorded(engine: str) -> Iterator[Asked]:
             for module in modules
             if vars(module).get(name) is function
         ]
-    seen: list[Watched] = []
+
+    def purses_given(user_hashes: Any, purse: int) -> Any:
+        asked.purses += [purse] * (purse > 0 and purse not in asked.purses)
+        return full_purses(user_hashes, purse)
+
+    patches.append(patch("dphh.udfs.functions.full_purses", purses_given))
     with ExitStack() as stack:
         for each in patches:
             stack.enter_context(each)
-        stack.enter_context(watched_rounds(seen))
+        stack.enter_context(watched_rounds(asked.rounds))
         yield asked
-        asked.rounds |= {each.level: each for each in seen}
-        assert len(asked.rounds) == len(seen)
 
 
 @dataclass
@@ -260,6 +277,16 @@ class Run:
     def released(self, level: int) -> set[Gram]:
         table = self.release.to_polars().filter(pl.col("level") == level)
         return {tuple(tokens) for tokens in table["tokens"].to_list()}
+
+    def early(self, level: int) -> list[Gram]:
+        """What a level of the forecast ladder released before its late round, by number: the parts
+        of longer grams."""
+        if level == 1:
+            return sorted(self.released(1))
+        (rounds,) = (each for each in self.asked.rounds if each.level == level)
+        below = self.early(level - 1)
+        halves = np.divmod(rounds.passed_keys, 2**32)
+        return [(*below[one], below[other][-1]) for one, other in zip(*halves, strict=True)]
 
     def held(self, length: int) -> set[Gram]:
         return set().union(*(grams_of(tokens, length) for _, tokens in self.rows))

@@ -24,7 +24,7 @@ from dphh.udfs.noise.randomness import PURPOSES_FIXED_IN_RUN
 from dphh.udfs.noise.table import rounded_gaussian
 from tests.draws import curve
 from tests.engines.ladders import Gram, valid
-from tests.engines.recorded_runs import CASES, Draw, Run, is_of, ran
+from tests.engines.recorded_runs import CASES, LADDER, Draw, Run, is_of, ran
 
 #: What sums of floats lose, here and there.
 CLOSE = 1e-6
@@ -120,7 +120,9 @@ def weighed(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
 def above(run: Run, level: dict[str, Any]) -> tuple[set[Gram], set[Gram]]:
     """Of a longer length: the valid grams that somebody holds, and the others that came out."""
     length = level["level"]
-    below = [run.released(each) for each in range(1, length)]
+    parts = (set(run.early(each)) if run.asked.rounds else run.released(each)
+             for each in range(1, length))  # fmt: skip
+    below = [*parts]
     held = {gram for gram in run.held(length) if valid(gram, below)}
     return held, run.released(length) - held
 
@@ -154,20 +156,36 @@ def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
 
 def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     held, spurious = above(run, level)
-    rounds, draws = run.asked.rounds[level["level"]], run.asked.of(step)
+    (rounds,) = (each for each in run.asked.rounds if each.level == level["level"])
+    draws, late = run.asked.of(step), run.asked.of(f"{step}, late")
     assert rounds.law.noise.sigma == level["sigma_grid"]
     drawn = of_noise(draws, level["sigma_grid"])
-    # Either round once for each gram that is held, and the list sizes.
-    assert drawn == 2 * len(held) + len(rounds.list_sizes)
+    # Either round once for each gram that is held; and users by list size and by purse.
+    assert drawn == 2 * len(held) + rounds.list_sizes.size + rounds.purse_counts.size
     words_for(run, step, draws, drawn)
-    assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
-    spent = 0.0
-    for name, unit in zip(("first_sigma", "second_sigma"), rounds.units, strict=True):
-        sigma = rounds.law.noise.sigma / unit
-        # A unit is a whole number, rounded down: what is drawn is no less, and hardly more.
-        assert level[name] * (1 - CLOSE) <= sigma <= level[name] * (1 + CLOSE) * (1 + 1 / unit)
-        spent += sigma**-2
-    return Spent(spent)
+    # The late round once for each gram that is held or was released.
+    early_spurious = sum(drawn_above(draws, level["sigma_grid"]).values())
+    drawn_late = of_noise(late, level["sigma_grid"])
+    assert drawn_late == len(held) + early_spurious == len(held | set(run.early(level["level"])))
+    words_for(run, step, late, drawn_late)
+    late_spurious = sum(drawn_above(late, level["sigma_grid"]).values())
+    assert early_spurious + late_spurious == len(spurious)
+    # All rounds of all levels take from the one purse that users got.
+    purse = run.asked.purses[-1]
+    taken = rounds.first, rounds.second, rounds.late.spending
+    assert {each.full for each in taken} == {purse}
+    assert taken[0].first == taken[1].first and taken[2].first == 0
+    return Spent()
+
+
+def late_purses(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    """The ladder's purses: what all of it may cost; and users counted once more."""
+    draws, rounds = run.asked.of(step), run.asked.rounds
+    drawn = of_noise(draws, level["sigma_grid"])
+    assert drawn == 8 * len([each for each in rounds if each.level > 1])
+    words_for(run, step, draws, drawn)
+    assert rounds.counted is not None and rounds.counted.full == run.asked.purses[-1]
+    return Spent(run.asked.purses[-1] / level["sigma_grid"] ** 2)
 
 
 def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
@@ -178,14 +196,17 @@ def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert level["listed"] == len(listed)
     most = max(len(set(tokens)) for _, tokens in run.rows)
     assert most <= level["max_items"], "a case in which some word is counted by nobody"
-    rounds, draws = run.asked.rounds[1], run.asked.of(step)
+    rounds, draws = run.asked.rounds[0], run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
-    assert drawn == 2 * len(held) + len(rounds.list_sizes)
+    assert drawn == 2 * len(held) + rounds.list_sizes.size + rounds.purse_counts.size
     words_for(run, step, draws, drawn)
     spurious = released - held
     assert spurious <= listed
     assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
-    assert rounds.units == (level["first_unit"], level["second_unit"])
+    both = level["first_unit"] ** 2 + level["second_unit"] ** 2
+    assert (rounds.first.first, rounds.first.full) == (level["first_unit"] ** 2, both)
+    assert rounds.second.parts == (2**15,) and rounds.second.saturation == 0
+    assert run.asked.purses[0] == both
     new = np.arange(1, level["max_items"] + 1)
     spent = Spent()
     for unit, most, name in (
@@ -199,6 +220,10 @@ def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     return spent
 
 
+#: Counts of what a ladder found are part of its draw, and paid for by its purses.
+LADDER_COUNTS = "counts"
+
+
 def counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     draws = run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
@@ -207,6 +232,8 @@ def counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     unit = 2.0 ** level["grid_bits"]
     assert level["sigma"] == level["sigma_grid"] / unit
     sigma = level["sigma_grid"] / (unit * sqrt(level["max_items"]))
+    if level.get("in_ladder"):  # what is left of purses pays, and not a norm that all share
+        return Spent()
     assert level["relative_sigma"] <= sigma * (1 + CLOSE)
     return Spent(sigma**-2)
 
@@ -268,6 +295,7 @@ KINDS = {
     "weighed": weighed,
     "pruned": pruned,
     "forecast": forecast,
+    "late_purses": late_purses,
     "listed_words": listed_words,
     "counts": counted,
     "held": held_by_users,
@@ -285,12 +313,14 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
     in_rounds = run.plan.price.method in ("adaptive", "auto", "forecast")
     rounds = [level for level in levels if in_rounds and level["kind"] in kinds]
     released: Counter[int] = Counter()
-    grows = True
+    grows, ladder = True, [level for level in levels if level["kind"] == "forecast"]
     for level in levels:
         if level.get("valid") == 0 or not grows:
             assert level["released"] == 0
             continue
-        if level in rounds:  # all rounds are one draw
+        if level in ladder:  # all levels above words are one draw
+            yield f"{LADDER}, level {level['level']}", level, released[level["level"]]
+        elif level in rounds:  # all rounds are one draw
             yield f"{steps[0]}/round {level['round']}", level, released[level["level"]]
             if level is rounds[-1]:
                 steps.pop(0)
@@ -302,8 +332,13 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
         if level["kind"] == "vote":
             table = run.release.to_polars().filter(pl.col("level") == level["level"])
             grows = not table["ended"].all()
+    if ladder:
+        assert steps.pop(0) == LADDER
+        if run.asked.rounds and run.asked.rounds[-1].level > 1:
+            yield f"{LADDER}, late purses", {**ladder[0], "kind": "late_purses"}, 0
     if (counting := run.release.manifest.get("counting")) and counting["counted"]:
-        yield steps.pop(0), {"kind": "counts", **counting}, 0
+        step = LADDER_COUNTS if ladder else steps.pop(0)
+        yield step, {"kind": "counts", **counting, "in_ladder": bool(ladder)}, 0
     assert not steps, "something was drawn that the manifest has nothing of"
 
 
@@ -317,13 +352,15 @@ def test_what_is_drawn_is_what_is_priced_booked_and_written(
     ways = [
         (level["level"], level["round"]) if "round" in level else level["level"]
         for _, level, _ in told
-        if level["kind"] != "held" and (level["kind"] != "counts" or run.plan.verb == "counts")
+        if level["kind"] not in ("held", "counts", "late_purses")
+        or (level["kind"] == "counts" and run.plan.verb == "counts")
     ]
     assert tuple(ways) == CASES[case].way
 
     # Nothing was drawn beside these steps, but what a run draws once.
     steps = [step for step, _, _ in told]
     assert len(set(steps)) == len(steps)
+    steps += [f"{step}, late" for step, level, _ in told if level["kind"] == "forecast"]
     for purpose in run.asked.words:
         of = [step for step in steps if is_of(purpose, step)]
         assert len(of) == (not any(is_of(purpose, once) for once in PURPOSES_FIXED_IN_RUN)), purpose

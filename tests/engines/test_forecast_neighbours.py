@@ -1,15 +1,17 @@
 """D and D + u under noise that makes up for what u adds: every noised table is then the same.
 
-A level of the forecast ladder is private because all that it shows is a function of its noised
-tables, and because u moves their sums by no more than was priced. So here D + u is run with the
-noise of D, less what u adds by the proofs (docs/ngrams.md, points 1 and 2; docs/prior.md), worked
-out in plain Python from u's own texts and from what the run of D showed. Whatever else depended on
-u, such as the weight of somebody else, a bin, a class or a number of grams, would show.
+The forecast ladder is private because all that it shows is a function of its noised tables, and
+because u moves their sums, over all rounds of all levels and in the counts, by no more than a
+purse. So here D + u is run with the noise of D, less what u adds by the proofs (docs/ngrams.md,
+points 1, 2 and 5; docs/prior.md), worked out in plain Python from u's own texts and from what the
+run of D showed. Whatever else depended on u, such as the weight of somebody else, a bin, a class,
+a purse or a number of grams, would show.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from math import isqrt
@@ -26,8 +28,10 @@ from dphh import Corpus, ngrams
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel import gathering
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
-from tests.engines.forecasts import Watched, levels_of, on_grid
+from tests.engines.forecasts import Seen, Watched, levels_of, on_grid
+from tests.forecast.person import Person
 
 #: What an engine draws for, and the name of the row.
 Draw = tuple[str, str]
@@ -54,9 +58,10 @@ def drawing(engine: str, drawn: dict[Draw, int], less: Mapping[Draw, int]) -> It
         yield
 
 
-def grams_held(ladder: Any, words: Sequence[str], texts: Sequence[str]) -> set[int]:
-    """The valid grams of a user: side by side stand two grams that were released."""
-    keys: set[int] = set()
+def places_of(ladder: Any, words: Sequence[str], texts: Sequence[str]) -> list[int]:
+    """Where a user's texts have valid grams: side by side stand two that were released. -1 is no
+    valid gram, and stands after every text."""
+    found: list[int] = []
     for text in texts:
         places = [words.index(word) if word in words else None for word in text.split()]
         for rung in [*ladder.rungs[1:], None]:
@@ -65,35 +70,12 @@ def grams_held(ladder: Any, words: Sequence[str], texts: Sequence[str]) -> set[i
                 for left, right in pairwise(places)
             ]
             if rung is None:
-                keys |= {pair for pair in pairs if pair is not None}
+                found += [-1 if pair is None else pair for pair in pairs]
             else:
                 at = {key: place for place, key in enumerate(rung.keys.tolist())}
                 places = [at.get(pair) for pair in pairs]  # type: ignore[arg-type]
-    return keys
-
-
-def in_round_1(unit: int, number: int) -> int:
-    """What a user of so many grams adds to each of them."""
-    return isqrt(unit * unit * 49 // (50 * number))
-
-
-def to_lists(unit: int, number: int) -> tuple[int, int]:
-    """To which list size such a user adds, and how much."""
-    sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**power for power in range(5, 15)]
-    return sum(size <= number for size in sizes) - 1, isqrt(unit * unit // 50)
-
-
-def in_round_2(unit: int, g: Mapping[Any, int]) -> dict[Any, int]:
-    """What a user adds to each of their grams, whose rows have these weights."""
-    norm = isqrt(sum(x * x for x in g.values()) - 1) + 1
-    return {gram: unit * x // norm for gram, x in g.items()}
-
-
-def check_norms(purpose: str, rounds: Watched, adds: Mapping[Draw, int]) -> None:
-    """Two tables a level, each moved by the unit at most."""
-    for tables, unit in zip((("round 1", "list sizes"), ("round 2",)), rounds.units, strict=True):
-        purposes: Collection[str] = [f"{purpose}/{table}" for table in tables]
-        assert sum(x * x for (to, _), x in adds.items() if to in purposes) <= unit**2
+        found.append(-1)
+    return found
 
 
 def corpus_and_newcomer(seed: int, with_prior: bool) -> tuple[Rows, Rows]:
@@ -126,18 +108,22 @@ def prior_with(lifted: list[str]) -> pl.DataFrame:
     return pl.DataFrame({"item": [[*item] for item in counts], "count": [*counts.values()]})
 
 
-def words_held(texts: Sequence[str]) -> set[Any]:
-    """As level 1 with a list names them."""
-    words = {word for text in texts for word in text.split()}
-    return {LISTED.index(word) if word in LISTED else f"other {word}" for word in words}
+#: Words that a list lacks are keys from here on.
+OTHER = 10**6
 
 
-def weight_in_round_2(rounds: Watched, key: Any, noisy: int) -> int:
-    """By what round 1 showed of a gram: its class and its bin."""
-    if isinstance(key, str):  # a word that the list lacks
-        return 0 if noisy >= rounds.valid.rule_for_unlisted.first_threshold else 32
-    column = rounds.law.bin_of(np.array([noisy]))[0]
-    return int(rounds.weights[class_of(rounds.valid, key), column])
+def words_of(texts: Sequence[str]) -> list[int]:
+    """As level 1 with a list numbers them."""
+    words = [word for text in texts for word in text.split()]
+    return [LISTED.index(word) if word in LISTED else OTHER + WORDS.index(word) for word in words]
+
+
+def name_of(key: int) -> str:
+    return f"other {WORDS[key - OTHER]}" if is_other(key) else str(key)
+
+
+def is_other(key: int) -> bool:
+    return OTHER <= key < OTHER + len(WORDS)
 
 
 def class_of(valid: Any, key: int) -> int:
@@ -148,70 +134,155 @@ def class_of(valid: Any, key: int) -> int:
     return listed.get(key, lacking)
 
 
-def what_one_adds(
-    rounds: Watched, held_by: Any, noise: dict[Draw, int], users: Sequence[Texts], own: Texts
-) -> dict[Draw, int]:
-    """By the proofs: what a user of these texts adds to a level's noised tables."""
-    purpose = f"ngrams/forecast, level {rounds.level}"
-    keys = held_by(own)
-    if not keys:
-        return {}
-    sums = dict.fromkeys(keys, 0)
-    for others in map(held_by, users):
-        for key in keys & others:
-            sums[key] += in_round_1(rounds.unit_1, len(others))
-    plain = in_round_1(rounds.unit_1, len(keys))
-    list_size_bin, of_lists = to_lists(rounds.unit_1, len(keys))
-    adds = {(f"{purpose}/list sizes", str(-1 - list_size_bin)): of_lists}
-    g = {}
-    for key in keys:
-        adds[f"{purpose}/round 1", str(key)] = plain
-        noisy = sums[key] + noise[f"{purpose}/round 1", str(key)]
-        g[key] = weight_in_round_2(rounds, key, noisy)
-    for key, x in in_round_2(rounds.unit_2, g).items():
-        adds[f"{purpose}/round 2", str(key)] = x
-    check_norms(purpose, rounds, adds)
-    return adds
+class Everybody:
+    """All users of D, and the newcomer beside them: what each adds, round by round; what D's noise
+    made of the sums; and what the newcomer adds to every table."""
+
+    def __init__(self, rows: Rows, newcomer: Rows, noise: dict[Draw, int]) -> None:
+        users: defaultdict[str, list[str]] = defaultdict(list)
+        for user, text in rows:
+            users[user].append(text)
+        self.texts = [*users.values(), [text for _, text in newcomer]]
+        self.noise = noise
+        self.adds: dict[Draw, int] = {}
+        self.people: list[Person] = []
+
+    def get_purses(self, purse: int) -> None:
+        self.people = [Person(purse) for _ in self.texts]
+
+    def find(self, rung: Any) -> None:
+        """Counts of each the grams of this rung, which was released, among their finds."""
+        grams = [f" {' '.join(WORDS[word] for word in words)} " for words in rung.words.tolist()]
+        for texts, person in zip(self.texts, self.people, strict=True):
+            person.finds += sum(any(gram in f" {text} " for text in texts) for gram in grams)
+
+    def noised(self, purpose: str) -> dict[int, int]:
+        """The table of a round of D; what the newcomer adds to it is noted."""
+        *others, newcomer = self.people
+        sums: Counter[int] = Counter()
+        for person in others:
+            sums.update(person.added)
+        for key, weight in newcomer.added.items():
+            if key >= 0:
+                assert key in sums, "a case in which the newcomer alone holds something"
+                self.adds[purpose, name_of(key)] = weight
+        return {
+            key: weight + self.noise[purpose, name_of(key)]
+            for key, weight in sums.items()
+            if key >= 0
+        }
+
+    def counted(self, purpose: str) -> None:
+        """What the newcomer adds to numbers of users."""
+        for key, weight in self.people[-1].added.items():
+            if key < 0:
+                self.adds[purpose, str(key)] = weight
+
+    def two_rounds(self, rounds: Watched, places: Any) -> dict[int, int]:
+        """Both rounds of a level. Returns the cells, by both bins, of what somebody of D holds and
+        what was not released."""
+        purpose = f"ngrams/forecast, level {rounds.level}"
+        held = [places(texts) for texts in self.texts]
+        for person, keys in zip(self.people, held, strict=True):
+            person.round_1(keys, rounds.first)
+        first = self.noised(f"{purpose}/round 1")
+        self.counted(f"{purpose}/users")
+        bins, cells, g = len(rounds.law.starts), {}, {}
+        for key, noisy in first.items():
+            if is_other(key):
+                g[key] = 0 if noisy >= rounds.valid.rule_for_unlisted.first_threshold else 32
+            else:
+                group, column = class_of(rounds.valid, key), bin_of(rounds, noisy)
+                cells[key], g[key] = group * bins + column, int(rounds.weights[group, column])
+        for person, keys in zip(self.people, held, strict=True):
+            person.later(keys, g, rounds.second)
+        second, passed = self.noised(f"{purpose}/later round"), {*rounds.passed_keys.tolist()}
+        self.held = held
+        return {
+            key: cell * bins + bin_of(rounds, second[key])
+            for key, cell in cells.items()
+            if key not in passed
+        }
+
+    def late_round(
+        self, rounds: Watched, held: Sequence[Sequence[int]], cells: Mapping[int, int]
+    ) -> None:
+        assert rounds.late is not None
+        weights = dict(zip(*rounds.late.weights.to_pydict().values(), strict=True))
+        g: defaultdict[int, int] = defaultdict(int)
+        g.update({key: weights[cell] for key, cell in cells.items()})
+        for person, keys in zip(self.people, held, strict=True):
+            person.later(keys, g, rounds.late.spending)
+        self.noised(f"ngrams/forecast, level {rounds.level}, late/later round")
+
+
+def bin_of(rounds: Watched, noisy: int) -> int:
+    return int(rounds.law.bin_of(np.array([noisy]))[0])
 
 
 def what_is_added(
-    done: Sequence[Any], seen: Sequence[Watched], noise: dict[Draw, int], rows: Rows, newcomer: Rows
-) -> dict[Draw, int]:
-    """Of all levels of D's run."""
-    users: defaultdict[str, list[str]] = defaultdict(list)
-    for user, text in rows:
-        users[user].append(text)
-    own = [text for _, text in newcomer]
-    adds: dict[Draw, int] = {}
+    done: Sequence[Any], seen: Seen, noise: dict[Draw, int], rows: Rows, newcomer: Rows
+) -> tuple[dict[Draw, int], Person]:
+    """Of all levels of D's run, and what the newcomer is left with."""
+    users = Everybody(rows, newcomer, noise)
     if seen[0].level > 1:  # level 1 is rounds of a set union, of which the first finds all
-        held = {word for text in own for word in text.split()}
+        held = {word for text in users.texts[-1] for word in text.split()}
         each = isqrt(4 ** done[0].level.grid_bits // len(held))
-        adds = {("ngrams/words/round 1", word): each for word in held}
-    ladder = first_ladder(pa.array(WORDS))
+        users.adds = {("ngrams/words/round 1", word): each for word in held}
+    ladder, kept = first_ladder(pa.array(WORDS)), {}
     for rounds in seen:
-        held_by = words_held if rounds.level == 1 else partial(grams_held, ladder, WORDS)
-        adds |= what_one_adds(rounds, held_by, noise, [*users.values()], own)
+        if rounds.level <= 2:
+            users.get_purses(rounds.first.full)
+        places = words_of if rounds.level == 1 else partial(places_of, ladder, WORDS)
         if rounds.level > 1:
+            users.find(ladder.top)
+        cells = users.two_rounds(rounds, places)
+        if rounds.level > 1:
+            kept[rounds.level] = users.held, cells
             ladder = ladder.with_next(rounds.passed_keys)
-    return adds
+    users.find(ladder.top)
+    for person in users.people:
+        person.is_counted(seen.counted)
+    users.counted("ngrams/forecast, late purses/users")
+    for rounds in seen:
+        if rounds.level > 1:
+            users.late_round(rounds, *kept[rounds.level])
+    person = users.people[-1]
+    assert person.squares + person.purse <= seen[-1].first.full
+    if seen.counts is not None:
+        level, items, _ = seen.counts
+        of_grids = Fraction(level.sigma_grid, seen[-1].law.sigma_grid) ** 2 * (
+            1 - Fraction(1, 2**40)
+        )
+        texts = [f" {text} " for text in users.texts[-1]]
+        held = [
+            key for key, item in enumerate(items)
+            if any(f" {' '.join(item)} " in text for text in texts)
+        ]  # fmt: skip
+        person.is_counted_for(held, level.weighing, of_grids)
+        users.adds |= {("counts", str(key)): added for key, added in person.added.items()}
+    return users.adds, person
 
 
-def shown(done: Sequence[Any], seen: Sequence[Watched]) -> list[Any]:
+def shown(done: Sequence[Any], seen: Seen) -> list[Any]:
     levels = [(step.level, step.rows.sort_by("item").to_pydict()) for step in done]
-    return [*levels, *(rounds.said() for rounds in seen)]
+    counts = None if seen.counts is None else seen.counts[1:]
+    return [*levels, *(rounds.said() for rounds in seen), seen.late_counts.tolist(), counts]
 
 
 @pytest.mark.parametrize("engine", DRAWN)
 @pytest.mark.parametrize(
-    ("seed", "epsilon", "grid", "with_prior"),
-    [(1, 20, None, False), (3, 20, 8, False), (4, 60, None, False), (5, 20, 40, False),
-     (7, 20, None, True), (2, 20, 60, True)],
+    ("seed", "epsilon", "grid", "with_prior", "counts"),
+    [(1, 20, None, False, 0), (3, 20, 8, False, 0), (4, 60, None, False, 0.5),
+     (5, 20, 40, False, 0), (1, 60, None, False, 0.5), (3, 60, None, False, 0.9),
+     (7, 60, None, True, 0.2), (7, 20, None, True, 0), (2, 20, 60, True, 0)],
 )  # fmt: skip
 def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
-    engine, seed, epsilon, grid, with_prior
+    engine, seed, epsilon, grid, with_prior, counts
 ):
     rows, newcomer = corpus_and_newcomer(seed, with_prior)
     asked: dict[str, Any] = {"max_n": 4, "max_items": 20, "epsilon": epsilon, "delta": 1e-2}
+    asked["counts"] = counts
     if with_prior:
         lifted = lifted_pair([text for _, text in newcomer])
         asked |= {"prior": prior_with(lifted), "prior_is_public": True}
@@ -225,15 +296,38 @@ def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
             return *levels_of(engine, plan, SeededRandomness(3)), noise
 
     done, seen, noise = ran(rows, {})
-    adds = what_is_added(done, seen, noise, rows, newcomer)
+    adds, person = what_is_added(done, seen, noise, rows, newcomer)
+    assert person.top >= 2 and person.purse < seen[-1].first.full
     first = Random(seed).randrange(len(rows))
     with_user = ran([*rows[:first], *newcomer, *rows[first:]], adds)
     assert shown(*with_user[:2]) == shown(done, seen)
     words = [row["item"] for step in done for row in step.rows.to_pylist() if row["level"] == 1]
     assert sorted(words) == WORDS
-    assert all(len(rounds.passed_keys) > 5 for rounds in seen)
+    assert all(len(rounds.passed_keys) > 5 for rounds in seen[:-1])
+    assert len(seen[-1].passed_keys) > 1
+    assert sum(rounds.late.passing.num_rows for rounds in seen if rounds.late) > 10
     if with_prior:
         key = WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
         of_pairs = seen[1]
         assert LIFTS[class_of(of_pairs.valid, key) % len(LIFTS)] >= 10
         assert adds["ngrams/forecast, level 2/round 1", str(key)] > 0
+
+
+@pytest.mark.parametrize("engine", DRAWN)
+def test_nothing_hangs_on_blocks_on_the_order_of_rows_or_on_user_hashes(engine, monkeypatch):
+    """Purses stand beside their users and are joined by nothing: all users may have one hash."""
+    rows, _ = corpus_and_newcomer(5, with_prior=False)
+    rows = [*rows, *((f"lone {n}", "w01 w02") for n in range(40))]
+
+    def released(rows: Rows) -> list[Any]:
+        frame = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
+        plan = ngrams(Corpus(frame, user="who", text="what"), max_n=4, max_items=20, epsilon=20,
+                      delta=1e-2)  # fmt: skip
+        return shown(*levels_of(engine, plan, SeededRandomness(3)))
+
+    expected = released(rows)
+    for per_row in (1, 10**6):  # a user a block, and all users in one
+        monkeypatch.setattr(gathering, "POSITIONS_PER_ROW", per_row)
+        assert released(Random(per_row).sample(rows, len(rows))) == expected
+    monkeypatch.setattr(gathering, "hash_texts", lambda names: np.zeros(len(names), np.uint64))
+    assert released(rows) == expected

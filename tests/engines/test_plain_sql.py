@@ -230,21 +230,19 @@ def public_items(rng):
 
 def told_of(seen, level, valid, *beside) -> Forecast:
     """What is public of a level whose rounds were watched, as the specification is told it.
-    `beside`: of words that a list lacks, bin, weight and threshold."""
-    classes, columns = np.indices(seen.weights.shape).reshape(2, -1).tolist()
+    `beside`: of words that a list lacks, cell, weight and threshold."""
+    cells = [*range(seen.weights.size)]
     weights, thresholds = seen.weights.ravel().tolist(), seen.thresholds.ravel().tolist()
-    for column, weight, threshold in beside:
-        classes, columns = [*classes, -1], [*columns, column]
-        weights, thresholds = [*weights, weight], [*thresholds, threshold]
-    of_rows = {"class": classes, "bin": columns}
+    for cell, weight, threshold in beside:
+        cells, weights, thresholds = [*cells, cell], [*weights, weight], [*thresholds, threshold]
     return Forecast(
         level.sigma_grid,
-        seen.unit_1,
-        seen.unit_2,
+        seen.first,
+        seen.second,
         LIST_SIZE_BIN_STARTS.tolist(),
         bins=pa.table({"bin": np.arange(len(seen.law.starts)), "start": seen.law.starts}),
-        weights=pa.table({**of_rows, "weight": weights}),
-        thresholds=pa.table({**of_rows, "threshold": thresholds}),
+        weights=pa.table({"cell": cells, "weight": weights}),
+        thresholds=pa.table({"cell": cells, "threshold": thresholds}),
         **valid,
     )
 
@@ -278,96 +276,171 @@ def valid_by_list(prior):
     return {"forecasts": pa.table({"gram": words, "key": keys, "class": group - group.min()})}
 
 
-def passed_of(told, grams):
-    """Class, bin and both noised weights of each gram that passed."""
+def passed_of(told, name_of):
+    """The cell and both noised weights of each gram that passed."""
     assert (np.diff(told.passed_keys) > 0).all()  # another order could show which of them are held
-    names, passed = iter(grams), {}
-    classes = dict(
-        zip(
-            told.passed_keys.tolist(), told.valid.classes_of(told.passed_keys).tolist(), strict=True
-        )
-    )
+    keys = told.passed_keys
+    classes = dict(zip(keys.tolist(), told.valid.classes_of(keys).tolist(), strict=True))
+    passed = {}
     for row in told.passing.to_pylist():
-        weights = [row["first"], row["second"]]
         if row["word"] is None:
-            group, column = divmod(row["cell"], len(told.law.starts))
-            assert group == classes[row["key"]]
-            passed[next(names)] = [group, column, *weights]
-        else:
-            passed[row["word"],] = [-1, -1 - row["cell"], *weights]
+            assert row["cell"] // len(told.law.starts) == classes[row["key"]]
+        name = (row["word"],) if row["word"] is not None else name_of(row["key"])
+        assert name not in passed
+        passed[name] = [row["cell"], row["first"], row["second"]]
     return passed
 
 
 def check_rounds(told, found, passed, below):
-    """What an engine says of each row is the held grams' and something more: all valid ones."""
-    assert found.lists == told.list_sizes.tolist()
+    """What an engine says of each cell is the held grams' and something more: all valid ones."""
+    check_users(told, found)
     assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
         gram: found.held[gram] for gram in found.passed
     }
-    held, negative = (np.zeros_like(told.weights) for _ in range(2))
-    for (group, column), (number, below_zero) in found.signs.items():
-        held[group, column], negative[group, column] = number, below_zero
-    absent, absent_negative = told.cell_sizes - held, told.nonpositive - negative
+    held, negative = (np.zeros(told.weights.size, dtype=int) for _ in range(2))
+    for cell, (number, below_zero) in found.signs.items():
+        held[cell], negative[cell] = number, below_zero
+    absent, absent_negative = told.cell_sizes.ravel() - held, told.nonpositive.ravel() - negative
     assert (told.cell_sizes.sum(axis=1) == told.valid.sizes).all()
     assert (absent >= 0).all()
     assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
-    rows = [tuple(row[:2]) for gram, row in passed.items() if gram not in found.held]
-    assert Counter(rows) == {
-        row: number for row, number in np.ndenumerate(absent - absent_negative) if number
-    }
+    cells = Counter(row[0] for gram, row in passed.items() if gram not in found.held)
+    positive = {cell: n for cell, n in enumerate((absent - absent_negative).tolist()) if n}
+    thresholds = told.thresholds.ravel()
+    assert all(cells[cell] <= positive[cell] for cell in cells)
+    assert all(cells[cell] == n for cell, n in positive.items() if thresholds[cell] == 1)
     pieces = set(below)
     assert all(gram[1:] in pieces and gram[:-1] in pieces for gram in passed)
+
+
+def check_users(told, found):
+    """What the driver hears is without what noise alone could easily show, and in users."""
+    sigma, weight = told.law.noise.sigma, isqrt(told.first.first // 100)
+    noisy = np.array(found.user_counts)
+    users = np.where(noisy > 2 * sigma, noisy / max(weight, 1), 0.0)
+    assert users.tolist() == [*told.list_sizes.tolist(), *told.purse_counts.ravel().tolist()]
+
+
+def check_late(level, told, plain, name_of, early):
+    """A level's late round: of what its two rounds did not release, of cells with both bins."""
+    late, sigma = told.late, told.law.noise.sigma
+    thresholds = pa.table({"cell": late.cells, "threshold": np.ones(len(late.cells), int)})
+    noise = {"sigma": sigma, "purpose": f"ngrams/forecast, level {level}, late"}
+    found = plain.late_round(level, late.spending, late.weights, thresholds, **noise)
+    passed = {name_of(row["key"]): row for row in late.passing.to_pylist()}
+    assert len(passed) == late.passing.num_rows
+    assert not passed.keys() & early  # what was released is not released again
+    expected = {gram: [found.held[gram][0], noisy] for gram, noisy in found.passed.items()}
+    of_held = passed.keys() & found.held.keys()
+    assert {gram: [passed[gram]["cell"], passed[gram]["second"]] for gram in of_held} == expected
+    sizes = dict(zip(late.cells.tolist(), late.sizes.tolist(), strict=True))
+    columns = (late.nonpositive.column(name).to_pylist() for name in ("cell", "nonpositive"))
+    nonpositive = dict(zip(*columns, strict=True))
+    assert sum(sizes.values()) + len(early) == told.valid.sizes.sum()
+    absent = Counter(row["cell"] for gram, row in passed.items() if gram not in found.held)
+    for cell, size in sizes.items():
+        held, negative = found.signs.get(cell, (0, 0))
+        others, others_negative = size - held, nonpositive.get(cell, 0) - negative
+        assert 0 <= others_negative <= others
+        assert absent[cell] == others - others_negative
+    assert found.signs.keys() <= sizes.keys()
+    return passed.keys()
 
 
 @pytest.mark.on_spark
 @pytest.mark.parametrize(("with_prior", "grid"), [(False, None), (True, None), (False, 8)])
 def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior, grid):
-    """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many.
+    """Raw sums, cells, signs and what passes, of all that somebody holds; of all else, how many.
+    And purses, user by user, through all rounds: what each user spends and is counted for.
 
-    On a grid of 8 to a sigma users of many grams give nothing to any of them, in either round, and
+    On a grid of 8 to a sigma users of many grams give nothing to any of them, in no round, and
     some noised sums are just 0.
     """
     rng = np.random.default_rng(1)
     rows = rows_of_many(rng)
     prior = {"prior": public_items(rng), "prior_is_public": True} if with_prior else {}
-    asked = {"max_n": 4, "max_items": 3 if with_prior else 30, "epsilon": 20, "delta": 1e-2}
+    asked = {"max_n": 4, "max_items": 3 if with_prior else 30, "epsilon": 20, "delta": 1e-2,
+             "counts": 0}  # fmt: skip
     plan = on_grid(grid, ngrams(corpus_of(rows, pl.String), **asked, **prior))
     done, seen = levels_of(engine, plan, SeededRandomness(1), low=True)
     plain = Plain(rows, SeededRandomness(1))
 
     words = [step for step in done if isinstance(step.level, SetUnionLevel)]
+    if not with_prior:
+        check_words(words, plain)
+    below, names, early = [()] if with_prior else sorted(plain.released(1)), {}, {}
+    steps = done[len(words) :]
+    for step, told in zip(steps, seen, strict=True):
+        n, purpose = step.level.level, f"ngrams/forecast, level {step.level.level}"
+        if n == 1:
+            others = (-1, 32, step.level.second_threshold_grid), (-2, 0, -(2**62))
+            public = told_of(told, step.level, valid_by_list(plan.price.prior), *others)
+            plain.fill_purses(step.level.first_unit**2 + step.level.second_unit**2)
+            found = plain.listed_rounds(step.level, public, purpose)
+            check_words_are_paid_alike(plain, step.level, found)
+            vocabulary = plan.price.prior.vocabulary.to_pylist()
+            passed = passed_of(told, lambda key, vocabulary=vocabulary: (vocabulary[key],))
+            assert min(passed[gram][0] for gram in found.passed) < 0
+            below = sorted(passed)
+        else:
+            names[n] = naming(below)
+            if n == 2:
+                plain.fill_purses(told.first.full)
+            public = told_of(told, step.level, valid_above(told, below))
+            found = plain.forecast_rounds(n, public, purpose)
+            passed = passed_of(told, names[n])
+            early[n] = passed.keys()
+            below = [names[n](key) for key in told.passed_keys.tolist()]
+        check_rounds(told, found, passed, [()] if n == 1 else plain.released(n - 1))
+        assert grid is None or any(row[-1] == 0 for row in found.held.values())
+        if n == 2 and with_prior:
+            bins = len(told.law.starts)
+            assert len({row[0] // bins % len(LIFTS) for row in found.held.values()}) > 2
+        plain.forget(n)
+        plain.release(n, [*passed])
+    assert len(seen) == 3 + with_prior
+    assert below
+
+    check_late_rounds(steps, seen, plain, names, early)
+
+
+def check_words(words, plain):
     ran = [step.level for step in words]
-    rounds = plain.items_rounds(ran, followed(ran), "ngrams/words") if words else []
+    rounds = plain.items_rounds(ran, followed(ran), "ngrams/words")
     for step, found in zip(words, rounds, strict=True):
         scores = zip(step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True)
         assert {(word,): score * 2.0**step.level.grid_bits for word, score in scores} == found
-    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, ReweighedLevel]
+    assert [type(level) for level in ran[:2]] == [SetUnionLevel, ReweighedLevel]
 
-    below = [()] if with_prior else sorted(plain.released(1))
-    for step, told in zip(done[len(words) :], seen, strict=True):
-        n, purpose = step.level.level, f"ngrams/forecast, level {step.level.level}"
+
+def check_late_rounds(steps, seen, plain, names, early):
+    noise = {"sigma": seen[-1].law.noise.sigma, "purpose": "ngrams/forecast, late purses"}
+    noisy = np.array(plain.late_purses(seen.counted, 4, **noise))
+    users = noisy / max(isqrt(seen.counted.first), 1)
+    assert seen.late_counts.tolist() == np.where(noisy > 2 * noise["sigma"], users, 0.0).tolist()
+    for step, told in [(step, told) for step, told in zip(steps, seen, strict=True) if told.late]:
+        n = step.level.level
+        late = check_late(n, told, plain, names[n], early[n])
         released = [tuple(gram) for gram in step.rows["tokens"].to_pylist()]
-        if n == 1:
-            others = (0, 32, step.level.second_threshold_grid), (1, 0, -(2**62))
-            public = told_of(told, step.level, valid_by_list(plan.price.prior), *others)
-            found = plain.listed_rounds(step.level, public, purpose)
-            vocabulary = plan.price.prior.vocabulary.to_pylist()
-            passed = passed_of(told, [(vocabulary[key],) for key in told.passed_keys])
-            assert passed.keys() == {*released}
-            assert {-1, 0} < {passed[gram][0] for gram in found.passed}
-        else:
-            public = told_of(told, step.level, valid_above(told, below))
-            found = plain.forecast_rounds(n, public, purpose)
-            passed = passed_of(told, released)
-        check_rounds(told, found, passed, below)
-        assert grid is None or any(row[-1] == 0 for row in found.held.values())
-        if n == 2 and with_prior:
-            assert len({row[0] % len(LIFTS) for row in found.held.values()}) > 2
-        plain.forget(n)
-        plain.release(n, released)
-        below = sorted(released) if n == 1 else released
-    assert len(seen) == 3 + with_prior
-    assert below
+        assert len(released) == len({*released})
+        assert {*released} == early[n] | late
+    purses = plain.purses().values()
+    full = seen[-1].first.full
+    assert all(0 <= purse <= full for purse, _ in purses)
+    assert {0, 4} <= {top for _, top in purses}
+    assert all((purse == full) == (top == 0) for purse, top in purses)
+
+
+def naming(below):
+    """The gram of a key, by the numbers of its two parts."""
+    return lambda key: (*below[key >> 32], below[key & (2**32 - 1)][-1])
+
+
+def check_words_are_paid_alike(plain, level, found):
+    """With a list: whoever counts for a word that has a weight in round 2 has spent all."""
+    assert found.held
+    full = level.first_unit**2 + level.second_unit**2
+    assert {purse for purse, _ in plain.purses().values()} <= {0, level.second_unit**2, full}
 
 
 # Counts

@@ -21,7 +21,15 @@ from dphh.udfs.noise.randomness import SystemRandomness
 from tests.conftest import full
 from tests.engines.cut_short import DRAWING, EVERYBODY, ROOT, RUN, SETTLED, STORED, killed, said
 from tests.engines.cut_short import run as run_case
-from tests.engines.recorded_runs import CASES, corpus_at, corpus_of, is_of, ran
+from tests.engines.recorded_runs import (
+    CASES,
+    LADDER,
+    corpus_at,
+    corpus_of,
+    is_of,
+    ran,
+    recorded,
+)
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 #: Processes and the ledger are every engine's: on one of them every day.
@@ -86,6 +94,37 @@ def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
         assert len(Ledger(ledger).runs()) == 1
         assert Ledger(ledger).release(RUN).manifest == release.manifest
         assert stored_levels(ledger) == {}
+
+
+#: Places within the one draw of all levels above words: rounds of either length, and late ones.
+WITHIN_LADDER = [f"{LADDER}, {where}" for where in (
+    "level 2/round 1", "level 2/later round", "level 3/users", "level 3/later round",
+    "late purses", "level 2, late", "level 3, late/later round",
+)]  # fmt: skip
+
+
+@ON_POLARS
+def test_a_ladder_that_is_killed_anywhere_shows_and_stores_nothing_of_it(
+    engine: str, tmp_path: Path
+) -> None:
+    """Purses cannot be made again from what was stored: so all of it is drawn once more, with full
+    purses, and nothing of the first draw was seen."""
+    corpus = corpus_of(tmp_path, CASES[FORECAST].rows)
+    points = [(DRAWING, place) for place in WITHIN_LADDER]
+    for ledger in killed(FORECAST, tmp_path / "corpus.parquet", engine, points, tmp_path):
+        assert [*stored_levels(ledger)] == ["ngrams/words"]
+        shown = [line for line in said(ledger) if line.startswith("level")]
+        assert shown and all(line.startswith("level 1") for line in shown)
+        with recorded("polars") as asked:
+            release = run_case(
+                FORECAST, corpus, ledger, engine, randomness=NoneOf({"ngrams/words"})
+            )
+        assert asked.steps == [LADDER]
+        if engine == "polars":
+            assert len(asked.purses) == 1 and asked.purses[0] == asked.rounds[0].first.full
+        assert {2, 3} <= {*release.to_polars()["level"].to_list()}
+        (entry,) = Ledger(ledger).runs()
+        assert entry.state == "settled"
 
 
 @ON_POLARS

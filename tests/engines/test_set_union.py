@@ -32,7 +32,8 @@ def test_sips_has_the_three_rounds_that_were_published(epsilon, delta):
     """Of mu^2 and of delta a round has 0.3 times what the next one has (Swanberg et al. 2023)."""
     mu = 1 / gaussian_sigma(epsilon, delta / 2)
     shares = [0.09 / 1.39, 0.3 / 1.39, 1 / 1.39]
-    levels = items(epsilon=epsilon, delta=delta, max_items=30, method="sips").levels
+    asked = {"epsilon": epsilon, "delta": delta, "max_items": 30, "counts": 0}
+    levels = items(method="sips", **asked).levels
     assert [level.sigma for level in levels] == pytest.approx(
         [1 / (mu * share**0.5) for share in shares], rel=1e-3
     )
@@ -48,7 +49,7 @@ def test_sips_has_the_three_rounds_that_were_published(epsilon, delta):
 def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method, epsilon, delta):
     """A ledger composes the priced rounds: two thresholds together cost a little less than the sum
     of their deltas, so one threshold may not cost that sum."""
-    plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method)
+    plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method, counts=0)
     first, *later = plan.levels[-3:]
     both = first, merged_round(later)
     alone = compose(
@@ -69,7 +70,8 @@ def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method,
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])  # what is looked at is the driver's
 def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> None:
-    """The journal holds one draw, of what passed; the ledger's file no word that did not."""
+    """The journal holds two draws, of what passed and of its counts; the ledger's file no word that
+    did not pass."""
     stored = []
     keep = Ledger.keep_level
 
@@ -85,8 +87,10 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     plan = items(corpus, epsilon=4, delta=1e-12, method="adaptive", max_items=4)
     with patch.object(Ledger, "keep_level", kept):
         release = plan.run(engine=engine, ledger=Ledger(tmp_path / "ledger.sqlite", create=True))
-    ((step, table),) = stored
-    assert step == "items"
+    (step, table), (counted, counts) = stored
+    assert (step, counted) == ("items", "counts")
+    # A number of each item, and of each class of users who hold more than count whole: no names.
+    assert counts.column_names == ["key", "noisy"] and counts["key"].to_pylist()[:6] == [*range(6)]
     assert table.column_names == ["round", "key", "noisy"]
     assert set(table["key"].to_pylist()) == set(release.to_polars()["item"])
     assert set(release.to_polars()["item"]) == {f"common{number}" for number in range(6)}

@@ -73,7 +73,7 @@ REFUSED: dict[str, Any] = {
 
 def refused(corpus: Corpus, ledger: Ledger, engine: str) -> str:
     with pytest.raises((CorpusError, UsageError), match=r"^user") as caught:
-        items(corpus, **ASK).run(ledger=ledger, engine=engine)
+        items(corpus, counts=0, **ASK).run(ledger=ledger, engine=engine)
     assert ledger.runs() == []
     return str(caught.value)
 
@@ -218,7 +218,7 @@ def test_rows_without_any_user_are_refused_before_anything_is_paid(
 ):
     corpus = Corpus(IN_TABLES[way](tmp_path, rows), user=user, text="what")
     with pytest.raises(CorpusError, match=f"{NULL}.*null_users='drop'.*Nothing was spent") as said:
-        items(corpus, **ASK).run(engine=engine, ledger=ledger)
+        items(corpus, counts=0, **ASK).run(engine=engine, ledger=ledger)
     assert "SENTINEL" not in str(said.value)
     assert ledger.runs() == []
     assert not check(corpus, ledger=ledger, engine=engine).ok
@@ -234,7 +234,7 @@ def test_dropped_they_change_nothing(way, user, rows, engine, tmp_path, no_noise
     assert corpus.content.to_json()["null_users"] == "drop"
 
 
-@pytest.mark.parametrize("verb", [items, partial(trie, max_length=2)])
+@pytest.mark.parametrize("verb", [partial(items, counts=0), partial(trie, max_length=2)])
 def test_a_null_in_a_stream_which_is_read_once_is_refused_by_the_run(verb, engine, ledger):
     stream = table(HALF).to_reader()
     plan = verb(Corpus(stream, user=["who", "month"], item="what"), **ASK)
@@ -273,13 +273,14 @@ def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows
 
 def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     rows = [("ann", "may", "x")]
+    find = partial(items, counts=0)  # a combination is no person to be counted
     account = ledger.add("months", by_month(tmp_path, rows), 1.0, 1e-6)
     assert account.corpus.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
     for user in ("who", "month", ["month", "who"]):
         with pytest.raises(UsageError, match="protects combinations of the columns"):
-            items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
-    items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+            find(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+    find(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     (entry,) = ledger.runs()
     assert entry.parameters["user"] == ["who", "month"]
     assert entry.corpus.user == ("who", "month")

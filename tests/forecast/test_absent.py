@@ -56,7 +56,10 @@ def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int,
     nonpositive = signs.to_numpy().reshape(absent.shape)
     found: list[tuple[int, int, int, int]] = []
     for group, of_class in enumerate(zip(absent, nonpositive, thresholds, strict=True)):
-        rows = draw_spurious_of_class(SYSTEM, valid, group, *of_class, law, purpose)
+        cells_of_group = np.arange(len(law.starts)) + group * len(law.starts)
+        rows = draw_spurious_of_class(
+            SYSTEM, valid, group, cells_of_group, *of_class, law, purpose, len(law.starts)
+        )
         keys = rows.field("key").to_numpy()
         cell, *weights = (
             rows.field(name).drop_null().to_numpy() for name in ("cell", "first", "second")

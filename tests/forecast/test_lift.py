@@ -4,8 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.run import level_above
-from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
+from dphh.mechanisms.ngrams.forecast.run import (
+    LikelyPurses,
+    even_share_of,
+    full_purse,
+    level_above,
+)
 from dphh.mechanisms.ngrams.ladder.classes import LiftCounts, lift_counts, valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
@@ -96,9 +100,10 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     )  # fmt: skip
     engine = Foretold(way)
     words = first_ladder(masses)
-    of_words, budget = np.array([masses.sum()]), BudgetLeft(0.8, 2, 3)
-    level = level_above(planned(mu=1.0, spurious=0.01), words, masses, of_words, budget, lift)
-    drawn(level, engine)
+    of_words, plan = np.array([masses.sum()]), planned(mu=1.0, spurious=0.01)
+    purse = full_purse(plan, 0.8)
+    purses = LikelyPurses(purse, even_share_of([plan, plan]), purse / 2)
+    drawn(level_above(plan, words, masses, of_words, purses, lift), engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

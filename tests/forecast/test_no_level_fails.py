@@ -1,4 +1,4 @@
-"""No level fails after it is paid for, whatever is released below it and whoever holds what.
+"""No round fails after it is paid for, whatever is released below it and whoever holds what.
 
 A run that fails is gone on with, and draws anew: so a failure that hung on a draw would tell of it.
 """
@@ -16,9 +16,15 @@ from dphh import Corpus
 from dphh.engines.polars.host import PolarsHost
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_undecided
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
-from dphh.mechanisms.ngrams.forecast.run import level_above
-from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
+from dphh.mechanisms.ngrams.forecast.run import (
+    LikelyPurses,
+    even_share_of,
+    full_purse,
+    level_above,
+)
+from dphh.mechanisms.ngrams.forecast.shares import LATE_PURSES_PART
 from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
@@ -29,6 +35,7 @@ from tests.conftest import full
 #: Past so many released grams a level is no harder, and takes long.
 MANY = 2_000
 NO_ROWS = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
+USERS = 8
 
 
 class OfChance(PolarsHost):
@@ -38,18 +45,27 @@ class OfChance(PolarsHost):
         corpus = Corpus(NO_ROWS, user="who", text="what")
         super().__init__(corpus, SystemRandomness(), Limits())
         self.times = times
+        self.tables["users"] = pl.DataFrame(
+            {"block": [0], "user_hashes": [[*range(USERS)]]},
+            schema={"block": pl.Int64, "user_hashes": pl.List(pl.Int64)},
+        )
 
     def draw_users(self, valid, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        lists = []
-        for group in rng.integers(0, len(valid.sizes), rng.integers(0, 8)).tolist():
+        held = [[-1] for _ in range(USERS)]
+        for user, group in enumerate(rng.integers(0, len(valid.sizes), rng.integers(0, USERS))):
             if size := int(valid.sizes[group]):
-                lists.append(valid.keys(group, rng.integers(0, size, rng.integers(1, 200))))
-        held = np.concatenate([*lists, np.empty(0, dtype=np.int64)])
-        lengths = [len(keys) for keys in lists]
+                drawn = valid.keys(int(group), rng.integers(0, size, rng.integers(1, 200)))
+                held[user] = [*drawn.tolist(), -1]
         self.tables["positions"] = pl.DataFrame(
-            {"user_hashes": [[*range(len(lists))]], "lengths": [lengths], "keys": [held.tolist()]},
+            {
+                "block": [0],
+                "user_hashes": [[*range(USERS)]],
+                "lengths": [[len(keys) for keys in held]],
+                "keys": [[key for keys in held for key in keys]],
+            },
             schema={
+                "block": pl.Int64,
                 "user_hashes": pl.List(pl.Int64),
                 "lengths": pl.List(pl.Int32),
                 "keys": pl.List(pl.Int64),
@@ -82,24 +98,34 @@ def test_no_level_of_a_plan_that_is_priced_fails(
     except UsageError:
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
-    budget = BudgetLeft(1 - used / levels, 2, levels)
-    ladder, masses_before = first_ladder(masses), np.array([masses.sum()])
-    host = OfChance(times)
+    longer = [planned for planned in plan if isinstance(planned, ForecastLevel)]
+    purse, even = full_purse(longer[0], 1 - used / levels), even_share_of(longer)
+    ladder, masses_before, likely = first_ladder(masses), np.array([masses.sum()]), 0.99 * purse
+    host, undecided = OfChance(times), []
     with closing(host), warnings.catch_warnings():
         warnings.simplefilter("error")  # what NumPy warns of is no number
-        for planned in plan:
-            if not isinstance(planned, ForecastLevel):
-                continue
-            level = level_above(planned, ladder, masses, masses_before, budget)
+        host.run("full_purses", purse=purse)
+        for planned in longer:
+            level = level_above(
+                planned, ladder, masses, masses_before, LikelyPurses(purse, even, likely)
+            )
             if not len(level.valid):
                 break
             host.draw_users(level.valid, seed + planned.level)
             released = draw_two_rounds(host, level, "test")
             keys = released.passed["key"].to_numpy()
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()
-            assert min(released.shares) > 0
+            left = host.tables["purses"]["purses"].explode()
+            assert left.min() >= 0 and left.max() <= purse
+            undecided.append(keep_undecided(host, level, released.seen, keys, "test"))
+            host.rename_replacing("positions", f"positions_{planned.level}")
             if len(keys) > MANY:
                 break
             masses_before, masses = masses, released.masses
-            ladder, budget = ladder.with_next(keys), budget.after_level(sum(released.shares))
-    assert budget.left > -1e-9
+            ladder, likely = ladder.with_next(keys), released.mean_purse / 2
+        counted_for = int(LATE_PURSES_PART * even * levels)
+        late = draw_late_rounds(host, undecided, purse, counted_for, None)
+        for each, (keys, masses) in zip(undecided, late, strict=True):
+            assert len({*keys.tolist()}) == len(keys) <= len(each.level.valid)
+            assert np.isfinite(masses).all() and (masses > 0).all()
+        assert host.tables["purses"]["purses"].explode().min() >= 0

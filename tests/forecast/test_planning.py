@@ -14,16 +14,21 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     tails_by_signs,
     weight_scaling,
 )
+from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
+from dphh.mechanisms.ngrams.forecast.run import even_share_of, full_purse
 from dphh.mechanisms.ngrams.forecast.shares import (
-    LEAST_ROUND_PART,
+    FIRST_OF_TWO_ROUNDS_PART,
+    LATE_PURSES_PART,
     WORD_ROUND_PARTS,
-    BudgetLeft,
+    gain_of,
     one_round_part,
+    parts_by_climb,
+    parts_of_round_2,
 )
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
-from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, ONE_PART, count_weight, round_1_weight
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
@@ -75,35 +80,70 @@ def test_weight_counts_in_proportion_in_long_lists_and_a_list_of_one_gram_has_no
         assert weight_scaling(lists)(g) == pytest.approx(given_to_each, rel=0.01)
 
 
-@given(st.integers(2, 20), st.lists(st.tuples(st.floats(0, 1e7), st.floats(1, 4)), min_size=20))
-def test_shares_never_pass_what_is_left_and_the_last_takes_all(levels, found):
-    """And each is a round's least share, whatever is found."""
-    used = WORD_ROUND_PARTS[0] + one_round_part(levels)
-    left, below = 1 - used / levels, 1_000
-    for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
-        budget = BudgetLeft(left, level, levels)
-        second = budget.second_round_share(finds, finds * growth, below)
-        assert min(budget.first_round_share(), second) >= LEAST_ROUND_PART / levels * (1 - 1e-9)
-        left, below = left - budget.first_round_share() - second, int(finds)
-        assert left >= -1e-9
-    assert left == pytest.approx(0, abs=1e-9)
+def test_a_weight_in_a_short_list_gets_what_its_holder_spends():
+    """A user whose squares sum to less than `saturation` spends that part less."""
+    lists = np.zeros(len(LIST_SIZE_BIN_STARTS))
+    lists[0] = 100
+    g = np.array([0.5, 1.0, 2.0, 9.0])
+    assert weight_scaling(lists, 4.0)(g) == pytest.approx([0.25, 0.5, 1.0, 1.0])
+
+
+@given(
+    st.integers(2, 9), st.integers(0, 8), st.floats(0, 1e7), st.floats(1, 4), st.integers(0, 10**6)
+)
+def test_parts_of_a_purse_are_parts_and_who_climbs_further_keeps_more(
+    level, above, finds, growth, below
+):
+    parts = parts_of_round_2(level, level + above, finds, finds * growth, below)
+    assert len(parts) == above + 1
+    assert all(0 < part <= 1 for part in parts)
+    assert parts == sorted(parts, reverse=True)
+    assert parts[0] >= 0.5
+
+
+def test_parts_go_by_worths_of_what_can_still_be_reached():
+    assert parts_by_climb([3.0, 1.0, 2.0]) == [1.0, 3 / 4, 3 / 6]
+    assert gain_of(100, 200) == 1.0 and gain_of(100, 100) == 0.05 and gain_of(0, 0) == 0.05
+    assert gain_of(100, 100 * 2**0.5) == pytest.approx(0.5)
+
+
+def test_a_mean_of_purses_is_that_of_the_noised_numbers():
+    """Two climbs, in eighths: 30 with the least, 10 with the most."""
+    counts = np.zeros(16)
+    counts[0], counts[15] = 30, 10
+    seen = PursesSeen(counts, 800.0, 400.0)
+    assert seen.mean() == pytest.approx((30 * 50 + 10 * 750) / 40)
+    assert seen.mean(less=100) == pytest.approx((30 * 0 + 10 * 650) / 40)
+    assert seen.mean(least_climb=1) == 750
+    assert seen.mean_spent([ONE_PART, ONE_PART // 2]) == pytest.approx((30 * 50 + 10 * 375) / 40)
+    seen.after_spending([0, ONE_PART], 0.8)
+    assert seen.mean() == pytest.approx((30 * 50 + 10 * 150) / 40)
+    nothing = PursesSeen(np.zeros(16), 800.0, 400.0)
+    assert nothing.mean() == 400 and nothing.mean(less=500) == 1.0
+    alike = PursesSeen(counts, 800.0, 800.0)
+    assert alike.mean(less=200) == 600
 
 
 @pytest.mark.parametrize("max_items", [1, 4, 100])
 @pytest.mark.parametrize("max_n", [2, 20])
 def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
-    """In the round of the least share, a user's norm is enough for the list's size to weigh
-    something: less would end in a division by zero after the payment."""
+    """What a user with a full purse spends in round 1 is enough for a weight above 0, on a gram and
+    on the numbers of users; and no purse overflows where it is multiplied."""
     priced = 0
-    for epsilon in np.geomspace(1e-4, 1, 13).tolist():
+    for epsilon in np.geomspace(1e-4, 60, 19).tolist():
         try:
             price = price_ngrams(max_n=max_n, max_items=max_items, epsilon=epsilon, delta=1e-6)
         except UsageError as refused:
             assert "larger epsilon" in str(refused)
             continue
-        level = next(level for level in price.levels if isinstance(level, ForecastLevel))
-        sigma = level.total_sigma * (max_n / LEAST_ROUND_PART) ** 0.5
-        assert list_size_weight(norm_on_grid(sigma, level.sigma_grid)) >= 1
+        above = [level for level in price.levels if isinstance(level, ForecastLevel)]
+        used = WORD_ROUND_PARTS[0] + one_round_part(max_n)
+        purse = full_purse(above[0], 1 - used / max_n)
+        first = int(FIRST_OF_TWO_ROUNDS_PART * even_share_of(above))
+        assert 0 < first < purse
+        assert count_weight(first) >= 1 and round_1_weight(first, 1) >= 1
+        assert int(LATE_PURSES_PART * even_share_of(above) * max_n) >= 1
+        assert purse * max(ONE_PART, 2 * 64**2) < 2**62
         priced += 1
     assert priced >= 5
 

@@ -1,9 +1,10 @@
-"""A level's driver against an engine that answers from a table: units, thresholds, what it reports.
+"""A level's driver against an engine that answers from a table: purses, thresholds, what it says.
 
 It sees public numbers alone, so an engine is made of them here, and told what it asks for.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 from unittest.mock import Mock, patch
 
@@ -14,14 +15,26 @@ from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast import run as ladder_run
 from dphh.mechanisms.ngrams.forecast import two_rounds
-from dphh.mechanisms.ngrams.forecast.run import grams_masses_and_shares
-from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
-from dphh.mechanisms.ngrams.forecast.two_rounds import TwoRoundLevel
+from dphh.mechanisms.ngrams.forecast.late_rounds import SPURIOUS_PART_OF_TWO_ROUNDS
+from dphh.mechanisms.ngrams.forecast.run import (
+    LikelyPurses,
+    even_share_of,
+    full_purse,
+    grams_by_level,
+    table_of_grams,
+)
+from dphh.mechanisms.ngrams.forecast.two_rounds import (
+    Drawn,
+    TwoRoundLevel,
+    draw_two_rounds,
+    users_counted,
+)
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import Bins
+from dphh.udfs.rules.forecast import Spending
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])
@@ -32,33 +45,39 @@ class Told:
     """Answers with what is expected of it, and remembers what it was asked."""
 
     #: List sizes, in users, of so many and no others.
-    lists: list[int] = field(default_factory=lambda: [0] * 19)
+    lists: list[float] = field(default_factory=lambda: [0.0] * 19)
+    #: Users who can climb no further, in the highest eighth of purses; nobody else is seen.
+    with_full_purses: float = 100.0
     #: Of the grams of each row, how many stand at 0 or below.
     negative: float = 0.5
-    units: list[int] = field(default_factory=list)
 
     def first_round(
-        self, host: Any, valid: ValidClasses, noise_bins: Bins, norm: int, purpose: str
-    ) -> tuple[Integers, Integers]:
-        self.valid, self.noise_bins = valid, noise_bins
-        self.units.append(norm)
-        self.counts = np.outer(valid.sizes, noise_bins.noise_probabilities).round().astype(np.int64)
-        weighs = (self.foretold(valid) * norm).astype(np.int64)
-        self.counts[np.arange(len(weighs)), noise_bins.bin_of(weighs)] += 1 + valid.sizes // 10
-        each = int(norm / 50**0.5)
-        return self.counts, np.array(self.lists) * each
+        self, host: Any, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
+    ) -> tuple[Integers, Floats, Floats]:
+        self.valid, self.bins, self.first = valid, bins, spending
+        self.counts = np.outer(valid.sizes, bins.noise_probabilities).round().astype(np.int64)
+        weighs = (self.foretold(valid) * spending.first**0.5).astype(np.int64)
+        self.counts[np.arange(len(weighs)), bins.bin_of(weighs)] += 1 + valid.sizes // 10
+        purses = np.zeros(8 * len(spending.parts))
+        purses[7] = self.with_full_purses
+        return self.counts, np.array(self.lists), purses
 
     def foretold(self, valid: ValidClasses) -> Floats:
         """Most grams of a class are nobody's, and some weigh about this."""
         return valid.forecasts
 
-    def second_round(
-        self, host: Any, valid: ValidClasses, bins: Bins, weights: Integers, norm: int, purpose: str
+    def later_round(
+        self, host: Any, valid: Any, bins: Bins, weights: Integers, spending: Spending, purpose: str
     ) -> Integers:
-        self.units.append(norm)
-        self.weights = weights
+        self.weights, self.second = weights, spending
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
         return self.nonpositive
+
+    @property
+    def second_norm(self) -> float:
+        """Of the users who are seen: what they spend in round 2."""
+        purse = 7.5 / 8 * self.first.full - self.first.first
+        return float((purse * self.second.parts[0] / 2**15) ** 0.5)
 
     def passing(
         self, host: Any, valid: ValidClasses, bins: Bins, thresholds: Integers, purpose: str
@@ -66,11 +85,11 @@ class Told:
         self.thresholds = thresholds
         group = self.valid.classes_of(KEYS)
         self.masses = self.valid.forecasts[group]
-        first = (self.masses * self.units[0]).astype(np.int64)
-        column = self.noise_bins.bin_of(first)
+        first = (self.masses * self.first.first**0.5).astype(np.int64)
+        column = self.bins.bin_of(first)
         weights = self.weights[group, column] / 64
-        second = (self.masses * weights * self.units[1]).astype(np.int64)
-        cell = group * len(self.noise_bins.starts) + column
+        second = (self.masses * weights * self.second_norm).astype(np.int64)
+        cell = group * len(self.bins.starts) + column
         words = pa.nulls(len(KEYS), pa.string())
         return pa.table(
             {"key": KEYS, "word": words, "cell": cell, "first": first, "second": second}
@@ -89,46 +108,59 @@ def level_2(
     planned: ForecastLevel, levels: int = 4, left: float = 0.8, lift: Any = None
 ) -> TwoRoundLevel:
     words, total = first_ladder(MASSES), np.array([MASSES.sum()])
-    return ladder_run.level_above(planned, words, MASSES, total, BudgetLeft(left, 2, levels), lift)
+    full = full_purse(planned, left)
+    even = even_share_of([planned] * (levels - 1))
+    purses = LikelyPurses(full, even, 0.99 * full)
+    return ladder_run.level_above(planned, words, MASSES, total, purses, lift)
 
 
-def drawn(level: TwoRoundLevel, engine: Told) -> Any:
-    """The table of the level's release, as the journal stores it."""
-    positions = Mock()
+def drawn(level: TwoRoundLevel, engine: Told) -> Drawn:
     with patch.multiple(
         two_rounds,
         first_round=engine.first_round,
-        second_round=engine.second_round,
+        later_round=engine.later_round,
         passing=engine.passing,
     ):
-        return ladder_run.draw_level_above(positions, level, Mock(), "test")
+        return draw_two_rounds(Mock(), level, "test")
 
 
 @pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
-def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(levels, left, mu):
-    """What it reports is what later levels and the ledger take for drawn."""
+def test_purses_are_what_is_left_and_no_round_asks_for_more(levels, left, mu):
+    """What the kernel is told: a full purse; a quarter of an even share; parts of what is left."""
     engine = Told()
-    level = level_2(planned(mu), levels, left)
-    _, _, shares = grams_masses_and_shares(drawn(level, engine))
-    first, second = shares
-    assert first == pytest.approx(BudgetLeft(left, 2, levels).first_round_share())
-    assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
-    for unit, share in zip(engine.units, shares, strict=True):
-        assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA
-    if levels == 2:
-        assert first + second == pytest.approx(left)
-    assert level.budget.after_level(sum(shares)).left == pytest.approx(left - first - second)
-    assert engine.noise_bins.noise.sigma == SIGMA
+    drawn(level_2(planned(mu), levels, left), engine)
+    assert engine.first.full == engine.second.full
+    whole = (mu * SIGMA) ** 2
+    assert engine.first.full <= left * whole < engine.first.full + 1.01
+    assert engine.first.first == engine.second.first == int(whole / levels / 4)
+    parts = engine.second.parts
+    assert len(parts) == len(engine.first.parts) == levels - 1
+    assert all(0 < part <= 2**15 for part in parts)
+    # The further up a user can climb, the more is kept.
+    assert list(parts) == sorted(parts, reverse=True)
+    assert engine.second.saturation == 2 * 64**2 and not engine.second.late
+    assert engine.second.level == 2
+    assert engine.bins.noise.sigma == SIGMA
+
+
+@pytest.mark.parametrize("share", [0.3, 1 - 1 / 21 / 5, 0.999])
+@pytest.mark.parametrize("total_sigma", [0.03, 0.7, 12.345, 900.1])
+def test_a_full_purse_is_no_more_than_is_priced(share, total_sigma):
+    """In exact arithmetic, and hardly less."""
+    level = ForecastLevel(2, total_sigma, SIGMA, 0.1)
+    exact = (Fraction(SIGMA) / Fraction(total_sigma)) ** 2 * Fraction(share)
+    assert exact * (1 - Fraction(2, 10**9)) - 1 <= full_purse(level, share) <= exact
 
 
 @pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
 def test_thresholds_keep_the_rule_of_signs(spurious, negative):
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
-    (`mechanisms/ngrams/forecast/plan_round.py`)."""
+    (`mechanisms/ngrams/forecast/plan_round.py`). Of what a level may release, the two rounds have
+    a fixed part; the late round has the rest."""
     engine = Told(negative=negative)
     drawn(level_2(planned(spurious=spurious)), engine)
-    budget = spurious * len(MASSES)
+    budget = SPURIOUS_PART_OF_TWO_ROUNDS * spurious * len(MASSES)
     chances = norm.sf((engine.thresholds - 0.5) / SIGMA)  # that noise reaches a row's threshold
     assert chances.max() <= 0.5 + 1e-9
     assert (engine.thresholds > 0).all()
@@ -139,50 +171,61 @@ def test_thresholds_keep_the_rule_of_signs(spurious, negative):
 
 
 def test_scores_are_masses_in_plain_weights():
-    """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
-    weight, where lists are so long that a weight takes from nobody."""
+    """A mass shows in round 1 as what is left beside the numbers of users, and in round 2 by its
+    row's weight, where lists are so long that a weight takes from nobody."""
     engine = Told(lists=[0] * 18 + [10_000])
-    keys, masses, _ = grams_masses_and_shares(drawn(level_2(planned()), engine))
-    assert keys.tolist() == KEYS.tolist()
-    assert masses == pytest.approx(engine.masses, rel=0.02)
+    found = drawn(level_2(planned()), engine)
+    assert found.passed["key"].to_pylist() == KEYS.tolist()
+    assert found.masses == pytest.approx(engine.masses, rel=0.02)
     group = engine.valid.classes_of(KEYS)
-    rows = group, engine.noise_bins.bin_of((engine.masses * engine.units[0]).astype(np.int64))
+    rows = group, engine.bins.bin_of((engine.masses * engine.first.first**0.5).astype(np.int64))
     assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 
 
-def test_list_sizes_that_noise_may_have_made_are_none():
-    """Two deviations of the noise, which are so many users."""
-    (unit, _) = step_with(0).units
-    users = 2 * SIGMA / (unit / 50**0.5)
-    nobody, few, many = (step_with(int(share * users)).weights for share in (0, 0.9, 1.1))
-    assert np.array_equal(nobody, few)
-    assert not np.array_equal(nobody, many)
+def test_a_mean_purse_follows_from_noised_numbers_alone():
+    """Where these tell nothing, it is what is likely; else the middles of the parts of a purse."""
+    nobody, some = Told(with_full_purses=0.0), Told()
+    level = level_2(planned())
+    assert drawn(level, nobody).mean_purse == level.likely_purse
+    assert drawn(level, some).mean_purse == pytest.approx(7.5 / 8 * level.full_purse)
 
 
-def step_with(users_of_three: int) -> Told:
-    engine = Told(lists=[0, 0, users_of_three] + [0] * 16)
-    drawn(level_2(planned()), engine)
-    return engine
+def test_numbers_of_users_that_noise_may_have_made_are_none():
+    """Two deviations of the noise, in units of what a user adds."""
+    bins, host = Bins(SIGMA), Mock()
+    noisy = [2 * SIGMA, 2 * SIGMA + 1, -(5**9), 10**6]
+    host.take.return_value = pa.table(
+        {"bin": [1, 0, 3, 2], "noisy": [noisy[i] for i in (1, 0, 3, 2)]}
+    )
+    assert users_counted(host, bins, 40).tolist() == [0, (2 * SIGMA + 1) / 40, 0, 10**6 / 40]
+    assert users_counted(host, bins, 0)[1] == 2 * SIGMA + 1  # an empty purse counts nobody
 
 
-def test_what_is_journalled_of_a_level_comes_back_as_it_was():
-    table = drawn(level_2(planned()), Told())
-    keys, found, shares = grams_masses_and_shares(table.take(np.arange(table.num_rows)[::-1]))
-    masses = dict(zip(table["key"].to_pylist(), table["mass"].to_pylist(), strict=True))
-    assert shares == (masses.pop(-1), masses.pop(-2))
-    assert dict(zip(keys.tolist(), found.tolist(), strict=True)) == masses
-    assert keys.tolist() == KEYS.tolist()
+def test_what_is_journalled_of_a_ladder_comes_back_as_it_was():
+    rows = [(2, KEYS, np.array([3.0, 2.0, 1.0]), 0), (3, KEYS[:1], np.array([0.5]), 0),
+            (2, KEYS[:2] + 7, np.array([9.0, 8.0]), 1), (3, KEYS[:0], np.array([]), 1)]  # fmt: skip
+    table = table_of_grams(rows)
+    mixed = table.take(np.arange(table.num_rows)[::-1])
+    two, three, four = grams_by_level(mixed, 3)
+    assert (two.keys.tolist(), two.masses.tolist()) == (KEYS.tolist(), [3.0, 2.0, 1.0])
+    assert (two.late.tolist(), two.late_masses.tolist()) == ((KEYS[:2] + 7).tolist(), [9.0, 8.0])
+    assert (three.keys.tolist(), three.masses.tolist()) == (KEYS[:1].tolist(), [0.5])
+    assert len(three.late) == len(four.keys) == len(four.late_masses) == 0
 
 
 def test_a_level_follows_from_the_one_below():
     level = level_2(planned())
     _, largest_mass = level.forecasts_and_largest_mass(np.zeros(0))
     assert (level.below, largest_mass) == (len(MASSES), MASSES.sum())
-    keys, masses, shares = grams_masses_and_shares(drawn(level, Told()))
-    ladder = first_ladder(MASSES).with_next(keys)
-    budget = level.budget.after_level(sum(shares))
-    above = ladder_run.level_above(planned(), ladder, masses, MASSES, budget)
+    assert level.levels_after == 2
+    found = drawn(level, Told())
+    ladder = first_ladder(MASSES).with_next(KEYS)
+    three = ForecastLevel(3, 4.0, SIGMA, 0.1)
+    even = even_share_of([three] * 3)
+    purses = LikelyPurses(level.full_purse, even, found.mean_purse / 2)
+    above = ladder_run.level_above(three, ladder, found.masses, MASSES, purses)
     assert above.below == len(KEYS)
-    assert above.forecasts_and_largest_mass(np.zeros(0))[1] == pytest.approx(masses.sum())
-    left = level.budget.left - sum(shares)
-    assert above.budget == replace(level.budget, level=3, left=left)
+    assert above.forecasts_and_largest_mass(np.zeros(0))[1] == pytest.approx(found.masses.sum())
+    assert (above.full_purse, above.levels_after) == (level.full_purse, 1)
+    assert above.likely_purse == found.mean_purse / 2
+    assert above.first == level.first

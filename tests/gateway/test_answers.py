@@ -24,7 +24,16 @@ WORDS = {"the", "cat", "sat", "dog", "ran"}
 def test_a_verb_answers_with_its_release(place):
     rows = place.items().json
     assert {row["item"] for row in rows} == WORDS
-    assert rows[0].keys() == {"level", "item", "tokens", "score"}
+    assert rows[0].keys() == {
+        "level",
+        "item",
+        "tokens",
+        "score",
+        "users",
+        "low",
+        "high",
+        "estimate",
+    }
     (run_id,) = {row["run_id"] for row in place.ask("releases").json if row["epsilon"] == 0.5}
     assert place.ask(f"releases/{run_id}").json == rows
     as_table = place.items(headers={"Accept": "*/*"}).body

@@ -80,9 +80,9 @@ ASKED = [
         "ngrams",
         {"max_n": 3, "counts": 0.3, "min_users": 50, "prior": "0123456789abcdef"},
         {"text": "body", "where": "stars = 1 OR stars = 2"},
-        "runs of up to 3 words of the column 'body' that people share; 30% of the price counts the "
-        "people who hold each; only what 50 people or more hold, as far as intervals show; with a "
-        "public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
+        "runs of up to 3 words of the column 'body' that people share; how many people "
+        "hold each (counts=0.3); only what 50 people or more hold, as far as intervals show; with "
+        "a public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
     ),
     (
         "counts",

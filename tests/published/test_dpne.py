@@ -58,7 +58,7 @@ def runs_of(method):
 
 def found_by_dpne(corpus, runs):
     """How many of each length each run released: a row a run."""
-    plan = ngrams(corpus, max_n=LENGTHS, method="dpne", **ASKED)
+    plan = ngrams(corpus, max_n=LENGTHS, method="dpne", counts=0, **ASKED)
     return of_each_length(
         plan.run(randomness=SeededRandomness(run)).to_polars() for run in range(runs)
     )

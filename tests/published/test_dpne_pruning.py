@@ -56,9 +56,8 @@ def test_a_gram_whose_end_was_not_found_is_found_on_a_single_side_alone():
     schema = {"who": pl.Int64, "what": GRAMS}
     frame = pl.DataFrame([*KNOWN, *FEW], schema=schema, orient="row")
     corpus = Corpus(frame, user="who", text="what", as_="list")
-    plan = ngrams(
-        corpus, max_n=3, max_items=100, epsilon=8.0, delta=1e-4, spurious=1e-9, method="dpne"
-    )
+    asked = {"max_n": 3, "max_items": 100, "epsilon": 8.0, "delta": 1e-4, "spurious": 1e-9}
+    plan = ngrams(corpus, method="dpne", counts=0, **asked)
     both, single = (
         {
             tuple(gram)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dphh
 from dphh import UsageError
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROL_CHARACTERS
@@ -18,7 +19,7 @@ from dphh.report.phrases import is_maximal
 from dphh.wording.lines import one_line, visible_text
 from dphh.wording.unseen import replace_invisible
 from tests.report.every import release_of
-from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie
+from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie, within_country
 
 
 def test_what_is_inside_a_longer_phrase_is_left_out():
@@ -27,6 +28,22 @@ def test_what_is_inside_a_longer_phrase_is_left_out():
     assert sorted(everything["item"]) == sorted(PHRASES)
     assert everything["item"][0] == "see you later"
     assert len(items(()).phrases()) == 0
+
+
+def test_of_one_length_those_with_most_people_are_first():
+    found = counted({"a b": (3, 1, 5), "c d": (7, 2, 9), "e": (90, 80, 95), "c b": (0, 0, 4)})
+    scores = pl.Series("score", [9.0, 1.0, 2.0, 5.0])
+    scored = found.to_polars().with_columns(scores).to_arrow()
+    for release in (found, dphh.Release(scored, found.manifest)):
+        assert release.phrases()["item"].to_list() == ["c d", "a b", "c b", "e"]
+
+
+def test_the_groups_of_a_phrase_stay_together():
+    held = {"a b": {"DE": (9, 8, 10), "US": (1, 0, 2)}, "c d": {"DE": (5, 4, 6), "US": (6, 5, 7)}}
+    found = within_country(held).phrases()
+    assert found.select("item", "group").rows() == [
+        ("c d", "DE"), ("c d", "US"), ("a b", "DE"), ("a b", "US")
+    ]  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.lists(st.sampled_from("ab"), min_size=1, max_size=5), st.booleans())))

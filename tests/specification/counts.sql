@@ -2,7 +2,8 @@
 -- In: held (user_id, key); caps (user_id, cap), of users who have a cap of their own on the square
 -- of their norm.
 -- Out: counted (key, noisy). After the keys come the losses, which measure what bounding removed:
--- one for bounded users who add at least 0.7 of a user to each key, one for those who add less.
+-- one for bounded users who add at least 0.95 of a user to each key, one for those who add at least
+-- 0.7, one for all others. On a grid so coarse that no bounded user can, there is no such loss.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
 
@@ -54,7 +55,10 @@ contributions AS (
     INNER JOIN bounds ON held.user_id = bounds.user_id
     UNION ALL
     SELECT
-        CASE WHEN 10 * weight >= 7 * one_user THEN $keys ELSE $keys + 1 END AS key,
+        $keys
+        + CAST(20 * weight < 19 * one_user AND (19 * one_user + 19) // 20 < one_user AS INTEGER)
+        + CAST(10 * weight < 7 * one_user AND (7 * one_user + 9) // 10 < one_user AS INTEGER)
+            AS key,
         loss AS weight
     FROM bounds
     WHERE weight < one_user

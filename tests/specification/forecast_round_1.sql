@@ -1,23 +1,63 @@
--- The forecast ladder, round 1 (step 2 of docs/ngrams.md): every valid gram gets noise, held or
--- not, and stands in a row: its class, and the bin of its noised weight. What a run may see is how
--- many grams each row has. Words outside a list are of class -1: only held ones get noise; those
--- that reach $unlisted_threshold are released and have bin 1, others bin 0.
--- In: held; valid (gram, key, class); bins (bin, start), public.
--- Out: round_1 (gram, key, class, bin, noisy, is_held).
-CREATE OR REPLACE TEMP TABLE round_1 AS
+-- The forecast ladder, round 1 (step 2 of docs/ngrams.md): every user who holds a valid gram spends
+-- a fixed part of the purse, or what is left of it; every valid gram gets noise, held or not, and
+-- stands in a cell: its class, and the bin of its noised weight. What a run may see is how many
+-- grams each cell has. Words outside a list are of class -1: only held ones get noise; those that
+-- reach $unlisted_threshold are released and are in cell -2, others in cell -1.
+-- In: standing; purses; valid (gram, key, class); bins (bin, start), public.
+-- Out: spending (user_id, number, climb, purse, spent), of each user with a valid gram: how many
+-- different ones, and how many levels further up the user can climb, since a run of r neighbouring
+-- valid grams may be one gram of a level r - 1 further up; undecided (gram, key, cell, first,
+-- is_held).
+CREATE OR REPLACE TEMP TABLE held AS
+SELECT DISTINCT standing.user_id, standing.gram, valid.key, valid.class
+FROM standing
+INNER JOIN valid ON standing.gram = valid.gram;
+
+CREATE OR REPLACE TEMP TABLE spending AS
 WITH
 
--- isqrt(49/50 norm^2 / t) to each of t grams, which is 0 if t is very large. Grams of weight 0 stay
--- in the table: which row a gram is in must depend on nothing but its noised weight and its class.
+runs AS (
+    SELECT user_id, count(*) AS length
+    FROM standing
+    GROUP BY user_id, run
+),
+
+climbs AS (
+    SELECT user_id, least(max(length) - 1, $levels_after) AS climb
+    FROM runs
+    GROUP BY user_id
+),
+
+numbers AS (
+    SELECT user_id, count(*) AS number
+    FROM held
+    GROUP BY user_id
+)
+
+SELECT
+    numbers.user_id,
+    numbers.number,
+    climbs.climb,
+    purses.purse,
+    least(purses.purse, $first) AS spent
+FROM numbers
+INNER JOIN climbs ON numbers.user_id = climbs.user_id
+INNER JOIN purses ON numbers.user_id = purses.user_id;
+
+CREATE OR REPLACE TEMP TABLE undecided AS
+WITH
+
+-- isqrt(98/100 spent / t) to each of t grams, which is 0 if t is very large or the purse is empty.
+-- Grams of weight 0 stay in the table: which cell a gram is in must depend on nothing but its
+-- noised weight and its class.
 weighed AS (
     SELECT
-        gram,
-        key,
-        class,
-        dphh_isqrt(
-            CAST($norm AS BIGINT) * $norm * 49 // (50 * count(*) OVER (PARTITION BY user_id))
-        ) AS weight
+        held.gram,
+        held.key,
+        held.class,
+        dphh_isqrt(spending.spent * 98 // (100 * spending.number)) AS weight
     FROM held
+    INNER JOIN spending ON held.user_id = spending.user_id
 ),
 
 histogram AS (
@@ -26,7 +66,7 @@ histogram AS (
     GROUP BY gram, key, class
 ),
 
--- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each row
+-- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each cell
 -- from the same distribution, and stores those that pass: udfs/noise/absent.py.)
 absent AS (
     SELECT valid.gram, valid.key, valid.class, 0 AS weight, false AS is_held
@@ -48,15 +88,18 @@ noised AS MATERIALIZED (
         key,
         class,
         is_held,
-        weight + dphh_noise(key, $sigma, $purpose || '/round 1') AS noisy
+        weight + dphh_noise(key, $sigma, $purpose || '/round 1') AS first
     FROM sums
 )
 
 SELECT
-    noised.*,
+    noised.gram,
+    noised.key,
+    noised.first,
+    noised.is_held,
     CASE
-        WHEN noised.class < 0 THEN CAST(noised.noisy >= $unlisted_threshold AS BIGINT)
-        ELSE coalesce(bins.bin, 0)
-    END AS bin
+        WHEN noised.class < 0 THEN -1 - CAST(noised.first >= $unlisted_threshold AS BIGINT)
+        ELSE noised.class * $bin_count + coalesce(bins.bin, 0)
+    END AS cell
 FROM noised
-ASOF LEFT JOIN bins ON noised.noisy >= bins.start;
+ASOF LEFT JOIN bins ON noised.first >= bins.start;

@@ -153,6 +153,15 @@ def test_options_given_as_lists_are_crossed(corpus, ledger):
     assert ledger.runs() == []
 
 
+def test_more_for_counts_narrows_intervals_and_takes_more_users_to_be_found():
+    found = dphh.compare(dphh.items, delta=1e-8, epsilon=1.0, counts=[0, 0.1, 0.4])
+    none, some, more = found["interval"].to_list()
+    assert none is None and more * 1.9 < some
+    assert found["users"].is_sorted() and found["users"].n_unique() == 3
+    default = dphh.compare(dphh.items, delta=1e-8, epsilon=1.0)
+    assert default["interval"].to_list() == [some]
+
+
 def test_a_run_that_fits_alone_takes_all_and_one_that_never_fits_takes_more(corpus, ledger):
     whole, never = dphh.compare(
         "items", corpus, ledger=ledger, delta=1e-6, epsilon=[1.0, 2.0]

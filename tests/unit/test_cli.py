@@ -50,7 +50,7 @@ def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path, tmp_path):
 def test_a_plan_costs_nothing_and_writes_nothing(dphh, own_ledger, path):
     code, out, err = dphh("items", path, *READ, *COST, "--plan")
     assert (code, err) == (0, "")
-    assert "(1, 1e-07)-differential privacy" in out and len(out.splitlines()) <= 20
+    assert "(1, 1e-07)-differential privacy" in out and len(out.splitlines()) <= 21
     assert "theorem" in dphh("items", path, *READ, *COST, "--plan", "--details")[1]
     assert not own_ledger.exists()
 
@@ -170,8 +170,8 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     share = dphh("ledger", "show", "notes", "--json")[1]
     took = f"{json.loads(share)['runs'][0]['used']:.0%}"
     assert asked == (
-        f"  asked for: words of the column 'what' that people share; all rows; took {took} of the "
-        "cap"
+        "  asked for: words of the column 'what' that people share; how many people hold "
+        f"each (counts=0.1); all rows; took {took} of the cap"
     )
     assert "epsilons add up to 1, their deltas to 1e-07. That is no measure" in totals
     assert f"the share of the promise that is used, {took}." in totals

@@ -172,7 +172,7 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     assert len(inside) == 24 and sum(inside) >= 21
     assert verified(release)
     for more, why in (
-        ({"max_items": 3, "lost_grid": [0, 0]}, "max_items does not follow"),
+        ({"max_items": 3, "lost_grid": [0, 0, 0]}, "max_items does not follow"),
         ({"held_grid": level["held_grid"][1:]}, "other bins"),
     ):
         forged = {**release.manifest, "levels": [{**level, **more}]}
@@ -188,7 +188,7 @@ VERBS = {
     "by shares": lambda **asked: ngrams(
         max_n=2, max_items=3, shares=(2, 3), method="dpne", **asked
     ),
-    "forecast": lambda **asked: ngrams(max_n=3, max_items=3, method="forecast", **asked),
+    "words": lambda **asked: ngrams(max_n=1, max_items=3, method="forecast", **asked),
 }
 
 
@@ -205,7 +205,7 @@ def noise_of(plan, *, counting):
 @pytest.mark.parametrize("how", VERBS)
 @pytest.mark.parametrize("counts", [0.05, 0.3, 0.9])
 def test_finding_and_counting_come_to_the_budget_and_no_more(how, counts):
-    plan, alone = VERBS[how](counts=counts, **LITTLE_NOISE), VERBS[how](**LITTLE_NOISE)
+    plan, alone = (VERBS[how](counts=share, **LITTLE_NOISE) for share in (counts, 0))
     assert compose(plan.events).delta(8.0) <= 1e-8
     finding, counting = noise_of(plan, counting=False), noise_of(plan, counting=True)
     both, before = compose_sigmas([finding, counting]), noise_of(alone, counting=False)
@@ -213,6 +213,43 @@ def test_finding_and_counting_come_to_the_budget_and_no_more(how, counts):
     assert before * 0.998 < both < before * (1.03 if how == "items" else 1.002)
     assert (finding / counting) ** 2 == pytest.approx(counts / (1 - counts), rel=4e-3)
     assert plan.counting.relative_sigma == counting
+
+
+@pytest.mark.parametrize("counts", [0.05, 0.3, 0.9])
+def test_the_ladder_counts_by_what_finding_leaves_of_one_budget(counts):
+    ladder = {"max_n": 3, "max_items": 3, **LITTLE_NOISE}
+    plan, alone = (ngrams(counts=share, **ladder) for share in (counts, 0))
+    assert plan.events == alone.events
+    assert compose(plan.events).delta(8.0) <= 1e-8
+    counting, budget = plan.counting, noise_of(plan, counting=False) ** -2
+    of_one_count = 1 / (counting.relative_sigma**2 * counting.max_items)
+    # Who spends nothing else is counted in full for no more than the whole budget pays for, and
+    # for 40 finds by the share; what everybody keeps is a small part of it.
+    assert budget * 0.9 < counting.within_purses * of_one_count <= budget
+    assert 40 * of_one_count == pytest.approx(counts * budget)
+    assert counting.max_items * of_one_count < budget / 5
+
+
+@pytest.mark.parametrize(
+    "plan, share",
+    [
+        (ngrams(max_n=2, **BUDGET), 0.3),
+        (ngrams(max_n=1, **BUDGET), 0.1),
+        (ngrams(max_n=2, method="dpne", **BUDGET), 0.1),
+        (items(**BUDGET), 0.1),
+        (items(method="gaussian", **BUDGET), 0.1),
+    ],
+)
+def test_without_being_asked_a_run_counts_whom_it_finds(plan, share):
+    assert plan["counts"] == share
+    asked = {name: value for name, value in plan.parameters if name in ("max_n", "method")}
+    verb = {"items": items, "ngrams": ngrams}[plan.verb]
+    assert plan == verb(**asked, counts=share, **BUDGET)
+    assert "intervals" in repr(plan)
+    without = verb(**asked, counts=0, **BUDGET)
+    assert without["counts"] == 0 and without.counting is None
+    assert "intervals" not in repr(without)
+    assert trie(max_length=5, **BUDGET).counting is None
 
 
 @pytest.mark.parametrize("epsilon, delta", [(4.0, 1e-5), (8.0, 1e-12), (2.0, 0.3), (1.0, 0.05)])

@@ -40,7 +40,7 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
     """By pricing new items and others jointly. Half of delta for each gives the papers' own."""
     for max_items, rho in thresholds.items():
         (level,) = items(
-            epsilon=epsilon, delta=delta, max_items=max_items, method="gaussian"
+            epsilon=epsilon, delta=delta, max_items=max_items, method="gaussian", counts=0
         ).levels
         assert 0.96 < level.sigma / sigma < 0.98
         assert 0.935 < level.threshold / rho < 0.965

@@ -114,12 +114,16 @@ def test_the_manifest_and_the_ledger_hold_no_item_that_was_not_released(written,
     assert b"SENTINEL" not in release.parquet() + ledger.path.read_bytes()
 
 
-def test_rows_come_by_score_and_not_as_they_arrived(written, ledger):
+@pytest.mark.parametrize(("counts", "column"), [(None, "users"), (0, "score")])
+def test_rows_come_by_users_or_score_and_not_as_they_arrived(written, ledger, counts, column):
     rows = [(user, f"w{index}") for index in range(30) for user in range(100 + index)]
-    release = items(written(rows), max_items=100, epsilon=8, delta=1e-5).run(ledger=ledger)
-    scores = release.to_polars()["score"].to_list()
-    assert len(scores) == 30
-    assert scores == sorted(scores, reverse=True)
+    asked = {"max_items": 100, "epsilon": 8, "delta": 1e-5, "counts": counts}
+    release = items(written(rows), **asked).run(ledger=ledger)
+    found = release.to_polars()
+    assert ("users" in found.columns) == (counts is None)
+    numbers = found[column].to_list()
+    assert len(numbers) == 30
+    assert numbers == sorted(numbers, reverse=True)
 
 
 def test_a_seeded_run_says_that_it_is_not_private(corpus):

@@ -14,7 +14,7 @@ sort.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,17 +40,16 @@ class HeldKeys:
     #: For each pair, the key, and the index of its user in this block.
     keys: Integers
     owner: Integers
-    #: For each user, how many keys the user holds (t), and the user hash: a hash of the user id.
+    #: For each user, how many keys the user holds (t), and the user hash: a hash of the user id,
+    #: for rules that choose among a user's keys.
     key_counts: Integers
-    user_hashes: Integers
+    user_hashes: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class WeightRule(Protocol):
     """A rule for the integer weights that users give to each of the keys they hold.
 
-    A rule looks at one user at a time and keeps the user's L2 norm within what was priced. A rule
-    with a method `weigh_list_sizes(key_counts)` also gives weights to negative keys, which count
-    users by how many keys they hold: the keys, and what all users together add to each.
+    A rule looks at one user at a time and keeps the user's L2 norm within what was priced.
 
     A key of weight 0 is dropped: its sum does not change, and a level's noise and threshold use
     only sums. A rule with `keeps_zeros` keeps such keys in the output, because a later step asks
@@ -98,17 +97,9 @@ def contributions(
     """
     nothing = np.empty(0, dtype=np.int64)
     sums = [(nothing, nothing)]
-    weigh_list_sizes = getattr(weigh, "weigh_list_sizes", None)
-    for users, positions in _pieces_of_users(lengths, keys):
-        hashes = user_hashes[users]
-        indices = np.repeat(np.arange(len(hashes), dtype=np.uint32), lengths[users])
-        held_keys, owner = distinct_pairs(keys[positions], indices)
-        held = HeldKeys(held_keys, owner, np.bincount(owner, minlength=len(hashes)), hashes)
-        sums.append(sums_by_key(held_keys, weigh(held), getattr(weigh, "keeps_zeros", False)))
-        if weigh_list_sizes is not None:
-            bins, weights = weigh_list_sizes(held.key_counts)
-            order = np.argsort(bins)
-            sums.append(sums_by_key(bins[order], weights[order]))
+    for users, _, nameless in pieces_of_users(lengths, keys):
+        held = replace(nameless, user_hashes=user_hashes[users])
+        sums.append(sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False)))
     found, added = (np.concatenate(columns) for columns in zip(*sums, strict=True))
     return found, added
 
@@ -156,11 +147,11 @@ def are_kept(
     return kept
 
 
-def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice, slice]]:
-    """Divides whole users into pieces of about PIECE_SIZE positions: for each piece, its users and
-    their positions. A piece has so few users that a key and a user's index fit into one integer.
-    Each contribution depends on one user alone and sums are integers, so the division does not
-    change any sum."""
+def pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice, slice, HeldKeys]]:
+    """Divides whole users into pieces of about PIECE_SIZE positions: for each piece, its users,
+    their positions, and what they hold. A piece has so few users that a key and a user's index fit
+    into one integer. Each contribution depends on one user alone and sums are integers, so the
+    division does not change any sum."""
     ends = np.cumsum(lengths)
     user = position = 0
     while user < len(lengths):
@@ -168,7 +159,10 @@ def _pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice,
         bits = int(keys[position : ends[stop - 1]].max(initial=0)).bit_length()
         stop = min(stop, user + (1 << min(63 - bits, 64 - int(_PRIORITY_BITS))))
         end = int(ends[stop - 1])
-        yield slice(user, stop), slice(position, end)
+        indices = np.repeat(np.arange(stop - user, dtype=np.uint32), lengths[user:stop])
+        held, owner = distinct_pairs(keys[position:end], indices)
+        key_counts = np.bincount(owner, minlength=stop - user)
+        yield slice(user, stop), slice(position, end), HeldKeys(held, owner, key_counts)
         user, position = stop, end
 
 

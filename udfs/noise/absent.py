@@ -19,6 +19,11 @@ both noised weights. So, for each class:
     which: keys drawn uniformly from the class, without replacement, among those no user holds;
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
+A late round goes on with those that did not pass. Of a cell, the nonpositive ones fall into the
+bins of round 2 by the noise's law given that it is 0 or below, the others by its law given that it
+is above 0 and below t. A cell of the late round is a class and both bins; nonpositive, passing and
+which are drawn for it in the same way.
+
 This is the same joint distribution as adding noise to every absent gram. Thresholds are above 0
 (`tails_by_signs` of the mechanism), so a gram with a negative weight never passes.
 
@@ -27,6 +32,7 @@ The numbers of absent grams are private: they depend on how many valid grams som
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -42,7 +48,7 @@ from dphh.udfs.noise.binomials import (
 )
 from dphh.udfs.noise.randomness import Randomness, uniform_below
 from dphh.udfs.noise.sampler import draw_noise_at_least
-from dphh.udfs.noise.table import TABLE_ONE, Bins, rounded_gaussian
+from dphh.udfs.noise.table import TABLE_ONE, Bins, RoundedGaussian, rounded_gaussian
 
 
 class KeysByIndex(Protocol):
@@ -79,55 +85,77 @@ def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
     return pa.StructArray.from_arrays([*map(padded, columns.values())], [*columns])
 
 
+def draw_passing(
+    randomness: Randomness,
+    absent: Integers,
+    nonpositive: Integers,
+    thresholds: Integers,
+    noise: RoundedGaussian,
+    names: Sequence[str],
+) -> tuple[Integers, Integers]:
+    """Draws how many absent grams of each cell pass, and the noised weight of each, in the cells'
+    order. `nonpositive` says how many of a cell have noise of 0 or below in this round."""
+    positive = noise.survival(1)
+    # Nothing is drawn for a threshold beyond the noise table or a cell without absent grams.
+    passing, weights = np.zeros(len(absent), dtype=np.int64), [np.empty(0, dtype=np.int64)]
+    for place in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
+        threshold = int(thresholds[place])
+        assert threshold > 0
+        passing[place] = draw_binomial_of_any_size(
+            randomness,
+            int(absent[place] - nonpositive[place]),
+            Fraction(noise.survival(threshold), positive),
+            names[place],
+        )
+    for place in np.flatnonzero(passing).tolist():
+        threshold, number = int(thresholds[place]), int(passing[place])
+        weights.append(
+            draw_noise_at_least(randomness, noise.sigma, threshold, number, names[place])
+        )
+    return passing, np.concatenate(weights)
+
+
 def draw_spurious_of_class(
     randomness: Randomness,
     valid: KeysByClass,
     class_number: int,
-    absent_by_bin: Integers,
-    nonpositive_by_bin: Integers,
-    threshold_by_bin: Integers,
+    cells: Integers,
+    absent: Integers,
+    nonpositive: Integers,
+    thresholds: Integers,
     law: Bins,
     purpose: str,
+    cells_of_class: int,
 ) -> pa.StructArray:
-    """Draws how many absent grams of a class pass, their bins and noised weights, and candidate
-    keys: rows (position, key, cell, first, second). `nonpositive_by_bin` says how many absent grams
-    have noise of 0 or below in round 2."""
-    noise = law.noise
-    positive = noise.survival(1)
-    # Nothing is drawn for a threshold beyond the noise table or a bin without absent grams.
-    passing = np.zeros(len(absent_by_bin), dtype=np.int64)
-    for at_bin in np.flatnonzero((absent_by_bin > 0) & (threshold_by_bin <= noise.reach)).tolist():
-        threshold = int(threshold_by_bin[at_bin])
-        assert threshold > 0
-        passing[at_bin] = draw_binomial_of_any_size(
-            randomness,
-            int(absent_by_bin[at_bin] - nonpositive_by_bin[at_bin]),
-            Fraction(noise.survival(threshold), positive),
-            f"{purpose}/spurious {class_number} {at_bin}",
+    """Draws how many absent grams of a class pass, their cells and noised weights, and candidate
+    keys: rows (position, key, cell, first, second). In a late round, whose cells have two bins,
+    `first` is 0, as it is for held grams: nothing that is released depends on more than its bin."""
+    name = f"{purpose}/spurious {class_number}"
+    names = [f"{name} {cell - class_number * cells_of_class}" for cell in cells.tolist()]
+    is_late = cells_of_class > len(law.starts)
+    passing, second = draw_passing(randomness, absent, nonpositive, thresholds, law.noise, names)
+    first = [np.zeros(int(passing.sum()) if is_late else 0, dtype=np.int64)]
+    for place in [] if is_late else np.flatnonzero(passing).tolist():
+        start, after = law.range_of_bin(int(cells[place]) % len(law.starts))
+        first.append(
+            draw_noise_at_least(
+                randomness, law.noise.sigma, start, int(passing[place]), names[place], after
+            )
         )
-    nothing = np.empty(0, dtype=np.int64)
-    if not passing.any():
-        return rows_of_candidates(nothing, cell=nothing, first=nothing, second=nothing)
-    first, second = [], []
-    for at_bin in np.flatnonzero(passing).tolist():
-        name, number = f"{purpose}/spurious {class_number} {at_bin}", int(passing[at_bin])
-        start = int(law.starts[at_bin])
-        after = int(law.starts[at_bin + 1]) if at_bin + 1 < len(passing) else noise.reach + 1
-        first.append(draw_noise_at_least(randomness, noise.sigma, start, number, name, after))
-        threshold = int(threshold_by_bin[at_bin])
-        second.append(draw_noise_at_least(randomness, noise.sigma, threshold, number, name))
-    indices = draw_candidate_indices(
-        randomness,
-        int(valid.sizes[class_number]),
-        sum(absent_by_bin.tolist()),
-        int(passing.sum()),
-        f"{purpose}/spurious {class_number}/keys",
-    )
+    indices = np.empty(0, dtype=np.int64)
+    if passing.any():
+        indices = draw_candidate_indices(
+            randomness,
+            int(valid.sizes[class_number]),
+            int(absent.sum()),
+            int(passing.sum()),
+            f"{name}/keys",
+        )
     return rows_of_candidates(
-        valid.keys(class_number, indices),
-        cell=np.repeat(np.arange(len(passing)) + class_number * len(passing), passing),
+        valid.keys(class_number, indices) if len(indices) else indices,
+        cell=np.repeat(cells, passing),
         first=np.concatenate(first),
-        second=np.concatenate(second),
+        second=second,
     )
 
 
@@ -225,24 +253,77 @@ def spurious_of_classes(
     classes: Any,
     cells: Any,
     valid: KeysByClass,
+    bins: int,
     sigma: int,
     purpose: str,
 ) -> pa.Array:
-    """`dphh_spurious_of_class(class, cells, valid, sigma, purpose)`: the spurious grams of each
-    class (`draw_spurious_of_class`); `cells` are its (cell, grams, nonpositive, threshold)."""
-    law, drawn = Bins(sigma), []
+    """`dphh_spurious_of_class(class, cells, valid, bins, sigma, purpose)`: the spurious grams of
+    each class (`draw_spurious_of_class`); `cells` are its (cell, grams, nonpositive, threshold), of
+    `bins` that a class has."""
+    law, nothing, drawn = Bins(sigma), np.empty(0, dtype=np.int64), []
     for class_number, unsorted in zip(classes.to_pylist(), cells.to_pylist(), strict=True):
         of_class = sorted(unsorted, key=lambda row: row["cell"])
-        absent, nonpositive, thresholds = (
-            np.array([row[name] for row in of_class], dtype=np.int64)
-            for name in ("grams", "nonpositive", "threshold")
+        names = "cell", "grams", "nonpositive", "threshold"
+        number, absent, nonpositive, thresholds = (
+            np.array([row[name] for row in of_class], dtype=np.int64) for name in names
         )
         drawn.append(
             draw_spurious_of_class(
-                randomness, valid, class_number, absent, nonpositive, thresholds, law, purpose
+                randomness,
+                valid,
+                class_number,
+                number,
+                absent,
+                nonpositive,
+                thresholds,
+                law,
+                purpose,
+                bins,
             )
         )
-    return lists_of(np.array([len(each) for each in drawn], np.int64), pa.concat_arrays(drawn))
+    none = rows_of_candidates(nothing, cell=nothing, first=nothing, second=nothing)
+    rows = pa.concat_arrays([none, *drawn])
+    return lists_of(np.array([len(each) for each in drawn], np.int64), rows)
+
+
+def absent_undecided(
+    randomness: Randomness,
+    cells: Any,
+    absent_counts: Any,
+    nonpositive_counts: Any,
+    passed_counts: Any,
+    thresholds: Any,
+    sigma: int,
+    purpose: str,
+) -> pa.Array:
+    """`dphh_absent_undecided(cell, grams, nonpositive, passed, threshold, sigma, purpose)`: for
+    each cell of round 1, its absent grams that round 2 did not release, by the bin of their noised
+    weight in round 2: lists of (cell, grams), where cell = cell of round 1 * bins + bin.
+
+    Their noise is known to be 0 or below, or above 0 and below the threshold, so each of the two
+    groups is divided by the noise's law in that range.
+    """
+    law, noise, found = Bins(sigma), rounded_gaussian(sigma), []
+    columns = cells, absent_counts, nonpositive_counts, passed_counts, thresholds
+    bins, at_most_0 = len(law.starts), law.units_within(-noise.reach, 0)
+    for cell, grams, nonpositive, passed, threshold in zip(
+        *(column.to_pylist() for column in columns), strict=True
+    ):
+        name = f"{purpose}/undecided {cell}"
+        below = draw_multinomial(randomness, nonpositive, at_most_0, f"{name}/below")
+        positive = grams - nonpositive - passed
+        highest = min(threshold - 1, noise.reach)
+        above = draw_multinomial(
+            randomness, positive, law.units_within(1, highest), f"{name}/above"
+        )
+        found += [
+            (cell * bins + at_bin, count)
+            for at_bin, count in enumerate(map(sum, zip(below, above, strict=True)))
+        ]
+    pairs = pa.StructArray.from_arrays(
+        [_int64_array([pair[i] for pair in found]) for i in (0, 1)], ["cell", "grams"]
+    )
+    return lists_of(np.full(len(cells), bins), pairs)
 
 
 def _int64_array(values: Any) -> pa.Array:

@@ -378,5 +378,25 @@ class Bins:
     def noise_probabilities(self) -> Floats:
         return np.array([units / TABLE_ONE for units in self.noise_probability_units])
 
+    def range_of_bin(self, number: int) -> tuple[int, int]:
+        """The least integer of a bin that the table has, and that of the next bin."""
+        return self._ends[number], self._ends[number + 1]
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return (*self.starts.tolist(), self.noise.reach + 1)
+
+    @cached_property
+    def _tails(self) -> tuple[int, ...]:
+        return tuple(map(self.noise.survival, self._ends))
+
+    def units_within(self, least: int, most: int) -> tuple[int, ...]:
+        """The probability that noise alone falls into each bin and is from `least` to `most`, in
+        units of 2^-256."""
+        at_least, above = self.noise.survival(least), self.noise.survival(most + 1)
+        # Survival never increases, so each bin's end is cut where its tail is.
+        cut = [max(min(tail, at_least), above) for tail in self._tails]
+        return tuple(max(this - following, 0) for this, following in pairwise(cut))
+
     def bin_of(self, noised: Integers) -> Integers:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)

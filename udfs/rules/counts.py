@@ -11,10 +11,10 @@ to one more coordinate, which says what bounding removed from each of the user's
 1/S of a user. w is the largest integer with m w^2 + e^2 <= cap. There is one, as w = 0 gives e = S,
 whose square no cap is below.
 
-The bounded users of a coordinate form a class: the first with w at least LEAST_OF_FIRST_CLASS of g,
-the second with less. Their weights have bounds that follow from K and n alone. With the cap K g^2,
-w is about 2 K g / (m + K), so class 1 has the users of up to 1.86 K keys. If K >= n, nobody is
-bounded, and there are no classes.
+The bounded users of a coordinate form a class, by the part of a user that they add to each key
+(LEAST_OF_CLASSES). Their weights have bounds that follow from K and n alone. With the cap K g^2, w
+is about 2 K g / (m + K), so class 1 has the users of up to 1.1 K keys, class 2 those of up to 1.86
+K. If K >= n, nobody is bounded, and there are no classes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import all_in_first_row, one_array, values_of
 
-#: A bounded user who adds at least this part of a user to each key is of class 1.
-LEAST_OF_FIRST_CLASS = Fraction(7, 10)
+#: A bounded user who adds at least the first of these parts of a user to each key is of class 1,
+#: one who adds at least the second of class 2; all others are of class 3.
+LEAST_OF_CLASSES = (Fraction(95, 100), Fraction(7, 10))
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ class Weighing:
         if self.most_in_full >= self.keys:
             return ()
         least = int(self.weights(np.array([self.keys]), np.array([self.least_cap]))[0])
-        first = self._least_of_first_class
-        return (least,) if least >= first else (first, least)
+        return (*(each for each in self._least_of_classes if each > least), least)
 
     @property
     def class_count(self) -> int:
@@ -83,8 +83,11 @@ class Weighing:
         return self.keys + self.class_count
 
     @property
-    def _least_of_first_class(self) -> int:
-        return -int(-self.unit * LEAST_OF_FIRST_CLASS // 1)
+    def _least_of_classes(self) -> tuple[int, ...]:
+        """The least weight of each class but the last. On a coarse grid, where no bounded user
+        adds a part that large, there is no such class."""
+        least = (-int(-self.unit * part // 1) for part in LEAST_OF_CLASSES)
+        return tuple(each for each in least if each < self.unit)
 
     def weights(self, held: Integers, caps: Integers) -> Integers:
         """w, what users who hold so many keys add to each, by their caps."""
@@ -104,8 +107,10 @@ class Weighing:
         return -(self.loss_unit * (weights - self.unit) // self.unit)
 
     def classes(self, weights: Integers) -> Integers:
-        """The classes of bounded users who add so much to each key: 0 or 1."""
-        return (weights < self._least_of_first_class).astype(np.int64)
+        """The classes of bounded users who add so much to each key, from 0."""
+        least = np.array(self._least_of_classes, dtype=np.int64)
+        classes: Integers = (weights[:, None] < least).sum(1, dtype=np.int64)
+        return classes
 
     @property
     def loss_ratios(self) -> Floats:

@@ -1,35 +1,47 @@
-"""The forecast ladder's rules: what a user adds in the two rounds of a level, in integers.
+"""The forecast ladder's rules: what a user spends and adds in the rounds of a level, in integers.
 
-Round 1: equal weights, and a count of users by bins of how many grams they hold. Round 2: weights
-by table row, scaled so that each user's L2 norm is what was priced. Both rules look at one user at
-a time.
+**Each user has a purse**: the squared norm that the user may still add, in units of the noise's
+grid. One table of noise serves all rounds of a run, so a squared norm of 1 costs the same in each.
+A round takes from a purse what it allots to the user, and the user's weights of the round have a
+squared norm of at most that. A user who holds no valid gram of a level spends nothing on it.
 
-A whole run uses one table of noise, for an integer sigma_grid. In a round whose noise should be
-sigma users, every user adds a vector of integers of L2 norm at most `unit` =
-floor(sigma_grid / sigma), and round(N(0, sigma_grid^2)) is added to each sum: noise of
-sigma_grid / unit >= sigma users.
+Round 1: equal weights; a count of users by bins of how many grams they hold; and one of users by
+their purse and by how far they can climb. Later rounds: weights by the cells of the grams, scaled
+to what the user is allotted. Each user is looked at alone: what a user spends depends on the user's
+own keys and purse, and on public numbers (`Spending`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.contributions import HeldKeys, first_occurrences
+from dphh.udfs.kernel.contributions import (
+    distinct_pairs,
+    first_occurrences,
+    pieces_of_users,
+    sums_by_key,
+)
+from dphh.udfs.kernel.lists import all_in_first_row, lengths_of, lists_of, one_array, values_of
 from dphh.udfs.kernel.positions import KeyIndex
-from dphh.udfs.rules.weights import weights_in_proportion
+from dphh.udfs.rules.weights import floor_roots, weights_in_proportion
 
-#: In round 1, this part of a user's squared norm, 1 / LIST_NORM_DIVISOR, goes to the bin of the
-#: user's list size, and the rest to the user's grams.
-LIST_NORM_DIVISOR = 50
+#: In round 1, this part of what a user spends, 1 / COUNTS_DIVISOR of the squared norm, goes to the
+#: bin of the user's list size; as much to the cell of the user's purse; the rest to the grams.
+COUNTS_DIVISOR = 100
 #: The least list size of each bin of list sizes.
 LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
-#: Each weight g of round 2 must be below this. Those of plans are below 3,500.
-ROUND_2_WEIGHTS_BELOW = 1 << 12
+#: Purses are counted by which part of a full purse they have left.
+PURSE_PARTS = 8
+#: Parts of a purse are multiples of 1 / ONE_PART.
+ONE_PART = 1 << 15
+#: Each weight g of a later round must be below this. Those of plans are below 3,500.
+WEIGHTS_BELOW = 1 << 12
 
 
 def norm_on_grid(sigma_in_users: float, sigma_grid: int) -> int:
@@ -38,14 +50,14 @@ def norm_on_grid(sigma_in_users: float, sigma_grid: int) -> int:
     return int(sigma_grid / sigma_in_users * (1 - 2**-40))
 
 
-def round_1_weight(unit: int, grams_held: int) -> int:
-    """What a user of so many grams adds to each in round 1."""
-    return isqrt(unit * unit * (LIST_NORM_DIVISOR - 1) // (LIST_NORM_DIVISOR * grams_held))
+def round_1_weight(squared_norm: int, grams_held: int) -> int:
+    """What a user of so many grams, who spends `squared_norm`, adds to each in round 1."""
+    return isqrt(squared_norm * (COUNTS_DIVISOR - 2) // (COUNTS_DIVISOR * grams_held))
 
 
-def list_size_weight(norm: int) -> int:
-    """What a user adds in round 1 to the bin of the user's list size."""
-    return isqrt(norm * norm // LIST_NORM_DIVISOR)
+def count_weight(squared_norm: int) -> int:
+    """What such a user adds in round 1 to the bin of the list size, and to the purse's cell."""
+    return isqrt(squared_norm // COUNTS_DIVISOR)
 
 
 def bins_of_list_sizes(list_sizes: Integers) -> Integers:
@@ -53,57 +65,266 @@ def bins_of_list_sizes(list_sizes: Integers) -> Integers:
 
 
 @dataclass(frozen=True)
-class Round1Weights:
-    """Round 1's weights: isqrt(98 unit^2 / (100 t)) for each of a user's t grams, 0 if t is more
-    than 98 unit^2 / 100.
+class Reserve:
+    """What users keep for being counted, in whole finds: a user keeps `least`, or more for what is
+    expected to be found of what the user holds, up to `most`. A find costs `each` of a purse.
 
-    Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its row, which
-    depends on its noised weight, so every gram that any user holds must be noised here, whatever
-    its weight. If a gram of weight 0 were left out, a new user who gives it some weight would
-    change what all its other holders give in round 2.
+    In twentieths, of what a user keeps for each: `found`, of the finds so far; `undecided`, of the
+    grams that the level has not decided; `longer`, of those that the user may hold on the levels
+    above. They say how many are expected to be found, with some room.
     """
 
-    unit: int
-    keeps_zeros: ClassVar[bool] = True
+    each: int
+    least: int
+    most: int
+    found: int = 23
+    undecided: int = 10
+    longer: int = 4
 
-    def __call__(self, held: HeldKeys) -> Integers:
-        users = np.bincount(held.key_counts)
-        sizes = np.flatnonzero(users)
-        weights = np.zeros_like(users)
-        weights[sizes] = [round_1_weight(self.unit, max(t, 1)) for t in sizes.tolist()]
-        return weights.take(held.key_counts).take(held.owner)
+    def of_users(self, finds: Integers, undecided: Integers, longer: Integers) -> Integers:
+        expected = (finds * self.found + undecided * self.undecided + longer * self.longer) // 20
+        kept: Integers = self.each * np.clip(expected, self.least, self.most)
+        return kept
 
-    def weigh_list_sizes(self, key_counts: Integers) -> tuple[Integers, Integers]:
-        """For each list size that a user has: the key of its bin, -1 - bin, and what its users add
-        to this key together."""
-        users = np.bincount(key_counts)
-        sizes = np.flatnonzero(users)
-        sizes = sizes[sizes > 0]  # a user without a valid gram is in no bin
-        return -1 - bins_of_list_sizes(sizes), users[sizes] * list_size_weight(self.unit)
+
+@dataclass(frozen=True)
+class Spending:
+    """Public numbers that say what each user spends in the rounds of a level.
+
+    `full`: what is left of a purse at the level's start, at most. `first`: what round 1 takes.
+    `parts`: which part of a purse, in ONE_PARTs, a later round may take, by how many levels further
+    up the user can climb; so their number is one more than the levels above. `saturation`: a user
+    whose g have squares that sum to less spends that much less.
+    """
+
+    full: int
+    first: int
+    parts: tuple[int, ...] = (ONE_PART,)
+    saturation: int = 0
+    #: The level. In a late round, `late`, a user can climb to the highest level on which the user
+    #: held a valid gram.
+    level: int = 1
+    late: bool = False
+    #: What users keep; None: nothing.
+    reserve: Reserve | None = None
+
+    def to_spend(
+        self, purses: Integers, finds: Integers, undecided: Integers, longer: Integers
+    ) -> Integers:
+        """What is left of purses beside the reserve."""
+        if self.reserve is None:
+            return purses
+        kept = self.reserve.of_users(finds, undecided, longer)
+        free: Integers = np.maximum(purses - kept, 0)
+        return free
+
+    def of_round_1(self, purses: Integers, holds: Any) -> Integers:
+        return np.where(holds, np.minimum(self.first, purses), 0)
+
+    def of_later_round(self, purses: Integers, climbs: Integers, squares: Integers) -> Integers:
+        """What users spend whose g have these sums of squares. 0 where no g is above 0."""
+        allotted = purses * np.array(self.parts, dtype=np.int64)[climbs] // ONE_PART
+        if not self.saturation:
+            return np.where(squares > 0, allotted, 0)
+        part = np.minimum(squares, self.saturation)
+        return allotted * part // self.saturation
+
+    def cells_of_purses(self, purses: Integers, climbs: Integers) -> Integers:
+        """A purse's cell: PURSE_PARTS for each number of levels that the user can climb."""
+        part = np.minimum(purses * PURSE_PARTS // max(self.full, 1), PURSE_PARTS - 1)
+        return climbs * PURSE_PARTS + part
+
+
+def levels_to_climb(lengths: Integers, keys: Integers, most: int) -> tuple[Integers, Integers]:
+    """How many levels further up each user can climb, `most` at most; and how many grams of these
+    levels the user may hold, repeated ones too. A run of r neighbouring valid grams may be one gram
+    of a level r - 1 further up."""
+    there = keys >= 0
+    so_far = np.cumsum(there)
+    runs: Any = so_far - np.maximum.accumulate(np.where(there, 0, so_far))
+    further = np.clip(runs - 1, 0, most)
+    climbs, longer = np.zeros((2, len(lengths)), dtype=np.int64)
+    some = np.flatnonzero(lengths > 0)  # every text ends with -1, so no run spans two users
+    if len(some):
+        starts = (np.cumsum(lengths) - lengths)[some]
+        climbs[some] = np.maximum.reduceat(further, starts)
+        longer[some] = np.add.reduceat(further, starts)
+    return climbs, longer
 
 
 @dataclass(frozen=True, eq=False)
-class Round2Weights:
-    """Round 2's weights: floor(unit g / |g|_2) for each gram.
+class _Purses:
+    """The columns of `purses`, one number for each user of all rows: what is left, the highest
+    level above 1 on which the user held a valid gram, and how many finds the user holds."""
+
+    left: Integers
+    tops: Integers
+    finds: Integers
+
+    @classmethod
+    def of_columns(cls, *columns: Any) -> _Purses:
+        return cls(*(values_of(one_array(column)) for column in columns))
+
+    def of(self, users: slice) -> _Purses:
+        return _Purses(self.left[users], self.tops[users], self.finds[users])
+
+
+def round_1_contributions(
+    lengths: Any,
+    keys: Any,
+    purses: Any,
+    tops: Any,
+    finds: Any,
+    spending: Spending,
+) -> pa.Array:
+    """`dphh_round_1_contributions(lengths, keys, purses.*, spending)`: what the users of all
+    these rows add in round 1: to their valid grams; to the key -1 - bin of their list size; and to
+    the keys below those, of the cells of their purses.
+
+    Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its cell,
+    which depends on its noised weight, so every gram that any user holds must be noised here,
+    whatever its weight and whatever the purses. If a gram of weight 0 were left out, a new user who
+    gives it some weight would change what all its other holders give in round 2.
+    """
+    rows = one_array(lengths)
+    check_users_of_purses(rows, one_array(purses))
+    counts, held_keys = values_of(rows), values_of(one_array(keys))
+    all_purses = _Purses.of_columns(purses, tops, finds)
+    sums = []
+    for users, positions, held in pieces_of_users(counts, held_keys):
+        sizes, purse = held.key_counts, all_purses.of(users)
+        climbs, longer = levels_to_climb(
+            counts[users], held_keys[positions], len(spending.parts) - 1
+        )
+        free = spending.to_spend(purse.left, purse.finds, sizes, longer)
+        spent = spending.of_round_1(free, sizes > 0)
+        each = floor_roots(spent * (COUNTS_DIVISOR - 2) // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
+        sums.append(sums_by_key(held.keys, each.take(held.owner), keeps_zeros=True))
+        counting = np.flatnonzero(sizes > 0)  # a user without a valid gram is counted nowhere
+        to_count = floor_roots(spent // COUNTS_DIVISOR)[counting]
+        lists = -1 - bins_of_list_sizes(sizes[counting])
+        cells = spending.cells_of_purses(free, climbs)[counting]
+        for bins in (lists, -1 - len(LIST_SIZE_BIN_STARTS) - cells):
+            order = np.argsort(bins, kind="stable")
+            sums.append(sums_by_key(bins[order], to_count[order]))
+    return all_in_first_row(len(rows), *_concatenated(sums))
+
+
+def later_round_contributions(
+    lengths: Any,
+    keys: Any,
+    purses: Any,
+    tops: Any,
+    finds: Any,
+    g_by_gram: tuple[KeyIndex, Integers],
+    spending: Spending,
+) -> pa.Array:
+    """`dphh_later_round_contributions(lengths, keys, purses.*, g, spending)`: what the users of all
+    these rows add in round 2 or in a late round; what is left of their purses after it (and after
+    round 1, which a late round does not have); and the other columns of `purses`.
 
     `g_by_gram` has an index of all grams that any user holds, as round 1 noised them, and the g of
-    each, so that given round 1's output g does not depend on who else holds a gram. Grams of weight
-    0 may be dropped here, because round 2 adds noise to all of these grams.
+    each, so that given earlier outputs g does not depend on who else holds a gram. Grams of weight
+    0 may be dropped here, because the round adds noise to all of these grams.
     """
+    grams, g_of_grams = g_by_gram
+    # Squares of larger weights would overflow, with a million grams from 2^23 on.
+    if g_of_grams.max(initial=0) >= WEIGHTS_BELOW:
+        raise ValueError(f"no plan has weights of {WEIGHTS_BELOW:,} or more")
+    rows = one_array(lengths)
+    check_users_of_purses(rows, one_array(purses))
+    counts, held_keys = values_of(rows), values_of(one_array(keys))
+    all_purses = _Purses.of_columns(purses, tops, finds)
+    sums, after, highest = [], all_purses.left.copy(), all_purses.tops.copy()
+    for users, positions, held in pieces_of_users(counts, held_keys):
+        new = first_occurrences(held.keys)  # the pairs of a gram stand side by side
+        places = grams.indices(held.keys.take(new))
+        if places.min(initial=0) < 0:
+            raise RuntimeError("a defect, please report: a round has a gram that round 1 did not")
+        g = np.repeat(g_of_grams.take(places), np.diff(new, append=len(held.keys)))
+        holds, purse = held.key_counts > 0, all_purses.of(users)
+        highest[users] = np.where(holds, np.maximum(purse.tops, spending.level), purse.tops)
+        left, undecided = purse.left, np.bincount(held.owner[g > 0], minlength=len(holds))
+        if spending.late:
+            climbs = np.maximum(purse.tops - spending.level, 0)
+            longer = np.zeros_like(climbs)
+        else:
+            most = len(spending.parts) - 1
+            climbs, longer = levels_to_climb(counts[users], held_keys[positions], most)
+            free = spending.to_spend(left, purse.finds, held.key_counts, longer)
+            left = left - spending.of_round_1(free, holds)
+        free = spending.to_spend(left, purse.finds, undecided, longer)
+        squares = np.bincount(held.owner, g * g, len(holds)).astype(np.int64)
+        spent = spending.of_later_round(free, climbs, squares)
+        weights = weights_in_proportion(floor_roots(spent), g, held.owner, len(holds))
+        sums.append(sums_by_key(held.keys, weights))
+        after[users] = left - spent
+    return _contributions_and_purses(
+        len(rows), sums, purses, _Purses(after, highest, all_purses.finds)
+    )
 
-    g_by_gram: tuple[KeyIndex, Integers]
-    unit: int
 
-    def __post_init__(self) -> None:
-        # Squares of larger weights would overflow, with a million grams from 2^23 on.
-        if self.g_by_gram[1].max(initial=0) >= ROUND_2_WEIGHTS_BELOW:
-            raise ValueError(f"no plan has weights of {ROUND_2_WEIGHTS_BELOW:,} or more in round 2")
+def purse_counts(purses: Any, tops: Any, finds: Any, spending: Spending) -> pa.Array:
+    """`dphh_purse_counts(purses.*, spending)`: every user who held a valid gram of any level spends
+    a little on being counted, in the cell of the purse and of the levels from 2 to the top."""
+    rows, purse = one_array(purses), _Purses.of_columns(purses, tops, finds)
+    nothing = np.zeros_like(purse.left)
+    free = spending.to_spend(purse.left, purse.finds, nothing, nothing)
+    spent = spending.of_round_1(free, purse.tops > 0)
+    counting = np.flatnonzero(purse.tops > 0)
+    cells = -1 - spending.cells_of_purses(free, np.maximum(purse.tops - 2, 0))[counting]
+    order = np.argsort(cells, kind="stable")
+    added = sums_by_key(cells[order], floor_roots(spent)[counting][order])
+    after = _Purses(purse.left - spent, purse.tops, purse.finds)
+    return _contributions_and_purses(len(rows), [added], purses, after)
 
-    def __call__(self, held: HeldKeys) -> Integers:
-        first = first_occurrences(held.keys)  # the pairs of a gram stand side by side
-        grams, g_of_grams = self.g_by_gram
-        positions = grams.indices(held.keys.take(first))
-        if positions.min(initial=0) < 0:
-            raise RuntimeError("a defect, please report: round 2 has a gram that round 1 did not")
-        g = np.repeat(g_of_grams.take(positions), np.diff(first, append=len(held.keys)))
-        return weights_in_proportion(self.unit, g, held.owner, len(held.key_counts))
+
+def caps_of_purses(purses: Any, scale: float) -> pa.Array:
+    """`dphh_caps(purses, scale)`: what is left of each purse, on the grid of the counts: rounded
+    down, with more than the error of the floats."""
+    rows = one_array(purses)
+    caps = np.floor(values_of(rows) * (scale * (1 - 2**-40))).astype(np.int64)
+    return lists_of(lengths_of(rows), caps)
+
+
+def finds_of_users(lengths: Any, grams: Any, finds: Any) -> pa.Array:
+    """`dphh_finds(lengths, grams, finds)`: to each user's earlier finds, how many released grams of
+    this level the user holds. `grams` are their numbers at the user's positions, or below 0."""
+    rows = one_array(lengths)
+    check_users_of_purses(rows, one_array(finds))
+    counts = values_of(rows)
+    users = np.repeat(np.arange(len(counts)), counts)
+    _, owner = distinct_pairs(values_of(one_array(grams)), users)
+    held = np.bincount(owner, minlength=len(counts))
+    return lists_of(lengths_of(rows), held + values_of(one_array(finds)))
+
+
+def _contributions_and_purses(
+    row_count: int, sums: list[tuple[Integers, Integers]], purses: Any, after: _Purses
+) -> pa.Array:
+    in_rows = lengths_of(one_array(purses))
+    columns = {
+        "contributions": all_in_first_row(row_count, *_concatenated(sums)),
+        "purses": lists_of(in_rows, after.left),
+        "tops": lists_of(in_rows, after.tops),
+        "finds": lists_of(in_rows, after.finds),
+    }
+    return pa.StructArray.from_arrays([*columns.values()], [*columns])
+
+
+def full_purses(user_hashes: Any, purse: int) -> pa.Array:
+    """`dphh_full_purses(user_hashes, purse)`: the same number for each user of a row."""
+    users = lengths_of(one_array(user_hashes))
+    return lists_of(users, np.full(int(users.sum()), purse, dtype=np.int64))
+
+
+def check_users_of_purses(lengths: Any, purses: Any) -> None:
+    """Each row must have as many purses as users: else a user would spend a neighbour's purse."""
+    if not np.array_equal(lengths_of(lengths), lengths_of(purses)):
+        raise RuntimeError("a defect, please report: a row has the purses of other users")
+
+
+def _concatenated(sums: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
+    nothing = np.empty(0, dtype=np.int64)
+    found, added = zip((nothing, nothing), *sums, strict=True)
+    return np.concatenate(found), np.concatenate(added)

@@ -97,13 +97,16 @@ class RelativeWeights:
         return weights_in_proportion(self.unit, w, held.owner, len(held.key_counts))
 
 
-def weights_in_proportion(unit: int, planned: Integers, holders: Integers, users: int) -> Integers:
+def weights_in_proportion(
+    units: int | Integers, planned: Integers, holders: Integers, users: int
+) -> Integers:
     """What each pair of a holder (0 to `users` - 1) and a key adds: floor(unit g / |g|_2), where g
-    is the pair's planned weight and |g|_2 the norm of the holder's, rounded up."""
+    is the pair's planned weight, |g|_2 the norm of the holder's, rounded up, and unit the holder's
+    or everybody's."""
     squares = np.zeros(users, dtype=np.int64)
     np.add.at(squares, holders, planned * planned)
     norms = floor_roots(np.maximum(squares, 1) - 1) + 1
-    return unit * planned // norms[holders]
+    return np.broadcast_to(units, users)[holders] * planned // norms[holders]
 
 
 def floor_roots(squares: Integers) -> Integers:

@@ -23,6 +23,7 @@ from dphh.udfs.text.vocabulary import Vocabulary
 _DUCKDB_TYPES = {
     pa.int64(): "BIGINT",
     pa.int32(): "INTEGER",
+    pa.float64(): "DOUBLE",
     pa.string(): "VARCHAR",
     pa.decimal128(20, 0): "DECIMAL(20, 0)",
 }

@@ -80,11 +80,12 @@ class Broadcast:
 
 
 def refuse_large_broadcast(name: str, byte_count: int) -> None:
+    """The error does not say how many bytes: they may follow from levels that the run draws again,
+    because they were not stored."""
     if byte_count > MOST_BYTES_SENT:
         raise EngineOutOfResources(
-            f"{name} takes {byte_count:,} bytes, and Spark's executors are sent "
-            f"{MOST_BYTES_SENT:,} at most: find less, by a smaller max_n, spurious or epsilon, or "
-            "by a shorter list"
+            f"{name} takes more than {MOST_BYTES_SENT:,} bytes, and Spark's executors are sent no "
+            "more: find less, by a smaller max_n, spurious or epsilon, or by a shorter list"
         )
 
 

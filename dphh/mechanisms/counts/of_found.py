@@ -31,6 +31,9 @@ from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest_positive, split_sigma
 from dphh.wording.options import check_whole
 
+#: The share of the budget for counting what is found, by default: where what finding leaves of
+#: users' purses pays for it, and where it is taken from finding.
+SHARE_WITHIN_PURSES, SHARE_OF_FINDING = 0.3, 0.1
 #: What a ledger says of the event of the counts.
 COUNTS_NOTE = "counts of what was found, and what bounding removed"
 
@@ -49,8 +52,8 @@ class CountsOptions:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "Share of the budget for counting what is found.",
-        "by": "With --counts: the column of groups.",
+        "counts": "Share of the budget for counting users; 0: a score only.",
+        "by": "Count users within the groups of this column.",
         "groups": "Names of groups, with commas; the rest is 'other'.",
     }
     #: The help of `min_users`, for verbs that have this option.
@@ -63,32 +66,36 @@ class CountsOptions:
         by: str | None = None,
         groups: str | Sequence[str] = (),
         min_users: int | None = None,
+        *,
+        default: float = 0.0,
     ) -> CountsOptions:
-        """Make it from the options `counts`, `by`, `groups` and `min_users`, or refuse them."""
+        """Make it from the options `counts`, `by`, `groups` and `min_users`, or refuse them.
+        `default`: the share if `counts` is None."""
         declared = checked_groups(by, groups)
         if min_users is not None:
             check_whole("min_users", min_users, least=2)
-        if counts is None:
-            for option, value in (("min_users", min_users), ("by", by)):
-                if value is not None:
-                    raise UsageError(
-                        f"{option}: needs counts of what is found; give counts=, the share of the "
-                        "budget for counting, such as 0.3"
-                    )
-            return cls()
-        number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
-        if not number or not 0.001 <= counts <= 0.999:
+        share = default if counts is None else counts
+        number = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not number or not (share == 0 or 0.001 <= share <= 0.999):
             raise UsageError(
                 f"counts: found {counts!r}; give the share of the budget for counting what is "
-                "found, such as 0.3, or leave it out"
+                "found, such as 0.3, or 0 for no counts"
             )
-        return cls(float(counts), by, declared, min_users or 0)
+        if share == 0:
+            for option, value in (("min_users", min_users), ("by", by)):
+                if value is not None:
+                    remedy = "leave counts=0 out" if default else "give counts=, such as 0.3"
+                    raise UsageError(
+                        f"{option}: needs counts of what is found, and none are asked for; {remedy}"
+                    )
+            return cls()
+        return cls(float(share), by, declared, min_users or 0)
 
     @property
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
         """The options, as a price records them. Unused options that older versions did not have are
         left out, so that a request equals the same request of an older version."""
-        asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share or None),)
+        asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share),)
         if self.min_users:
             asked += (("min_users", self.min_users),)
         return asked if self.by is None else (*asked, ("by", self.by), ("groups", self.groups))
@@ -96,12 +103,18 @@ class CountsOptions:
     @property
     def theorem(self) -> str:
         """The text that counting adds to a verb's theorem."""
-        if not self.share:
-            return ""
-        return (
-            "; users of what is found are counted by a further Gaussian release, with the share "
-            "`counts` of the same budget (docs/counts.md)"
-        )
+        share = "with the share `counts` of the same budget"
+        return self._counted_by(share) if self.share else ""
+
+    @property
+    def theorem_within_purses(self) -> str:
+        """The same, where what finding leaves of users' purses pays for counting."""
+        left = "to which a user adds what the rounds leave of that one budget"
+        return self._counted_by(left) if self.share else ""
+
+    def _counted_by(self, how: str) -> str:
+        said = "; users of what is found are counted by a further Gaussian release, "
+        return f"{said}{how} (docs/counts.md)"
 
     def arithmetic_delta(self, epsilon: float) -> float:
         """The delta for the distance of the counts' noise table from the exact Gaussian."""
@@ -116,6 +129,34 @@ class CountsOptions:
         if not self.share:
             return ()
         return (counts_event(split_sigma(total_sigma, [self.share])[0]),)
+
+
+#: Every user keeps this much of the purse, in finds that are counted; S = 4 in docs/counts.md.
+KEPT_FINDS = 16
+
+
+#: A user who holds so many finds, more than most users do, is counted in full for each of them by
+#: the share `counts` of a whole purse.
+FINDS_OF_USER = 40
+
+
+def counts_within_purses(total_sigma: float, options: CountsOptions) -> FoundCounts | None:
+    """How a run counts what it finds by what is left of purses, all of whose Gaussian releases
+    together have `total_sigma`."""
+    if not options.share:
+        return None
+    in_full = FINDS_OF_USER / options.share
+    kept = max(1, min(KEPT_FINDS, int(in_full / 8)))
+    sigma = total_sigma * sqrt(in_full)
+    counts_grid_bits(sigma, 2 * kept, kept)
+    return FoundCounts(
+        sigma / sqrt(kept),
+        kept,
+        within_purses=int(in_full),
+        by=options.by,
+        groups=options.groups,
+        min_users=options.min_users,
+    )
 
 
 def counts_event(sigma: float) -> GaussianEvent:

@@ -1,7 +1,7 @@
 """`counts`: how many users hold each of a list of public items, with intervals.
 
 For each user with m of the n items: add 1 to each if m <= K, else add w(m) < 1 to each, and what
-each lost by that to the loss of the user's class. Release all n counts and both losses as one
+each lost by that to the loss of the user's class. Release all n counts and all losses as one
 Gaussian vector of L2 sensitivity C = sqrt(min(K, n)). From these, compute [low, high] for each
 item's number of users, which includes what bounding removed (`dphh.privacy.counts` has the proof,
 `udfs/rules/counts.py` has w).

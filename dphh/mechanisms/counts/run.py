@@ -4,7 +4,7 @@ intervals that follow from these."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from dphh.columns import (
     OTHER_GROUP,
     interleaved_by_level,
 )
-from dphh.engines.host import Draw, DrawOnce, Host, Lookup
+from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns
 from dphh.price import Price
@@ -55,8 +55,8 @@ def count_listed_items(
     if level.held_sigma:
         held = once("held", partial(draw, noised_histogram, level))
         level = level.chosen_by(noised_by_key(held))
-    drawn = partial(draw, noised_counts, level)
-    done, counted = counts_with_intervals(once, level, listed, price["groups"], drawn)
+    drawn = once("counts", partial(draw, noised_counts, level))
+    done, counted = counts_with_intervals(drawn, level, listed, price["groups"])
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -73,11 +73,11 @@ def count_listed_items(
 
 
 def counts_with_intervals(
-    once: DrawOnce, level: CountsLevel, items: Sequence[Item], groups: Sequence[str], draw: Draw
+    drawn: Any, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and `COUNT_COLUMNS`, with a row for each item and group, which
     has NULLs if `min_users` leaves it out."""
-    counts, lost = np.split(noised_by_key(once("counts", draw)), [level.keys])
+    counts, lost = np.split(noised_by_key(drawn), [level.keys])
     done = replace(level, lost_grid=tuple(lost.tolist()))
     drawn_with = counts, lost, level.weighing, level.sigma_grid, level.confidence
     place = np.arange(level.keys)
@@ -149,6 +149,23 @@ def find_items(host: Host, level: CountsLevel, items: Sequence[Item]) -> None:
     # counted_users (block, lengths, ids, caps): an id is the key of an item in a group
 
 
+def cap_by_purses(host: Host, level: CountsLevel, sigma_of_purses: int) -> None:
+    """Give `counted_users` what is left of the purses of the table `purses` as caps.
+    `sigma_of_purses`: the sigma, in grid units, of the noise for which purses have paid."""
+    host.run("counts_within_purses", scale=(level.sigma_grid / sigma_of_purses) ** 2)
+    host.rename_replacing("capped_users", "counted_users")
+
+
+#: What `find_items`, `cap_by_purses` and `noised_counts` ask.
+COUNTS_WITHIN_PURSES: tuple[Step, ...] = (
+    ("counted_users", {}),
+    ("counts_within_purses", {}),
+    ("ALTER TABLE capped_users RENAME TO counted_users;", {}),
+    ("counts_level", {"purpose": "counts"}),
+    ("counts_drawn", {}),
+)
+
+
 def noised_histogram(host: Host, level: CountsLevel) -> Any:
     """The noised histogram (key, noisy) of how many keys users hold, of `counted_users`."""
     return _noised_sums(host, HeldHistogram(level.keys), level.held_sigma, "held")
@@ -172,38 +189,55 @@ def _noised_sums(host: Host, weighing: Weighing | HeldHistogram, sigma: int, pur
     return drawn
 
 
+@dataclass(frozen=True, eq=False)
+class ToCount:
+    """What is counted of the rows that a run found: the indices of these rows, their items, and the
+    level that counts them, in how many groups each."""
+
+    chosen: Integers
+    items: Sequence[Item]
+    level: CountsLevel | None
+    groups: int
+
+
+def to_count(found_rows: Any, counting: FoundCounts) -> ToCount:
+    """What is counted: of a trie only leaves and, if there are more than MOST_KEYS, the first row
+    of each level, then the second, and so on. `found_rows` are in order of level and score."""
+    groups = 1 if counting.by is None else len(counting.groups) + 1
+    leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
+    levels = found_rows.column("level").to_numpy()[leaf]
+    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // groups])]
+    rows = found_rows.take(pa.array(chosen))
+    items = _sequences_of_rows(rows) if counting.beginnings else rows.column("tokens").to_pylist()
+    level = counting.level(len(chosen) * groups) if len(chosen) else None
+    return ToCount(chosen, items, level, groups)
+
+
 def count_found_items(
-    found_rows: Any, counting: FoundCounts, host: Host, once: DrawOnce
+    found_rows: Any, counting: FoundCounts, host: Host, once: DrawOnce, drawn: Any = None
 ) -> tuple[dict[str, Any], Any]:
     """The manifest of the counts of what a run found, and the found rows with count columns.
+    `drawn`: the noised counts, if they were drawn with what was found.
 
-    `found_rows` are in order of level and score. Of a trie only leaves are counted. If there are
-    more than MOST_KEYS, the first row of each level is counted, then the second, and so on.
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = (*counting.groups, OTHER_GROUP) if counting.by is not None else (None,)
-    leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
-    levels = found_rows.column("level").to_numpy()[leaf]
-    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
+    counted = to_count(found_rows, counting)
+    chosen, items, level = counted.chosen, counted.items, counted.level
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in COUNT_COLUMNS}
-    if len(chosen):
-        counted_rows = found_rows.take(pa.array(chosen))
-        items = (
-            _sequences_of_rows(counted_rows)
-            if counting.beginnings
-            else counted_rows.column("tokens").to_pylist()
-        )
-        level = counting.level(len(chosen) * len(names))
+    if level is not None:
+        if drawn is None:
 
-        def draw() -> Any:
-            if counting.beginnings:  # a trie has chosen one sequence of each user
-                find_listed_items(host, level, items, counting.groups)
-            else:
-                find_items(host, level, items)
-            return noised_counts(host, level)
+            def draw() -> Any:
+                if counting.beginnings:  # a trie has chosen one sequence of each user
+                    find_listed_items(host, level, items, counting.groups)
+                else:
+                    find_items(host, level, items)
+                return noised_counts(host, level)
 
-        done, columns = counts_with_intervals(once, level, items, counting.groups, draw)
+            drawn = once("counts", draw)
+        done, columns = counts_with_intervals(drawn, level, items, counting.groups)
         said |= done.to_json()
     # For each found row, the index of its count in the first group, which its counts in the other
     # groups follow; -1 if it was not counted.
@@ -247,6 +281,8 @@ def counts_draws(price: Price) -> Draws:
     """What `counts_levels` and `count_found_items` ask. The noise of counts follows from what was
     found, and from K, where the run chooses it."""
     known: dict[str, Any] = {"purpose": "counts"}
+    if price.counting is not None and price.counting.within_purses:
+        return  # they are part of the draw that finds
     drawn: Step = ("counts_drawn", {})
     found: list[Step] = [("counted_users", {})]
     if price.counting is None or price.counting.beginnings:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dphh.errors import UsageError
 from dphh.level import CountsLevel
-from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
+from dphh.mechanisms.counts.of_found import SHARE_OF_FINDING, CountsOptions, found_counts_of
 from dphh.mechanisms.counts.price import (
     ItemsOption,
     checked_items,
@@ -75,8 +75,8 @@ def price_items(
     "adaptive", in which users also give more to what earlier rounds' noise shows near the
     threshold, better still there. `max_items` is about what a typical user holds.
 
-    With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
-    it, with intervals.
+    `users`, `low` and `high` say how many users hold what is found. `counts` is the share of the
+    budget for them: the larger, the narrower the intervals. With 0 there is a score only.
 
     A `prior` is what is known before, of a public text or an earlier release: its items need no
     threshold, and its counts say which of them are likely. It is files or a frame whose column
@@ -107,7 +107,7 @@ def price_items(
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    counting = CountsOptions.from_options(counts, by, groups, min_users)
+    counting = CountsOptions.from_options(counts, by, groups, min_users, default=SHARE_OF_FINDING)
     if given is not None:
         return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # As floats, so that 1 and 1.0 are the same request in the ledger.

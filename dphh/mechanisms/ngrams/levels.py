@@ -44,8 +44,8 @@ class PrunedLevel(LevelOnGrid):
 
 @dataclass(frozen=True)
 class ForecastLevel(Level):
-    """What a plan fixes for a level of the forecast ladder above the first, with two rounds: what
-    all rounds of all levels cost together. The run decides each round's share, and fills it in.
+    """What a plan fixes for a level of the forecast ladder above the first, with three rounds: what
+    all rounds of all levels cost together, at most. Each user's purse decides what they spend.
     """
 
     kind: ClassVar[str] = "forecast"
@@ -53,20 +53,17 @@ class ForecastLevel(Level):
     level: int
     #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
     total_sigma: float
-    #: The sigma in grid units, the same in each round. A round's share of the budget sets a user's
-    #: norm instead.
+    #: The sigma in grid units, the same in each round. What a user spends in a round sets the
+    #: user's norm instead.
     sigma_grid: int
     #: The most expected spurious grams here, divided by the grams released at the level below.
     spurious: float
     #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
-    #: The sigmas of the two rounds, in users. None in a plan.
-    first_sigma: float | None = None
-    second_sigma: float | None = None
 
     def in_words(self) -> tuple[str, ...]:
         return (
-            "each user counts for all their valid n-grams, in two rounds",
+            "each user counts for all their valid n-grams, in three rounds, and pays for no other",
             f"noise: a share of what all rounds come to together, {number(self.total_sigma)} "
             "users; it and the thresholds follow from what is released",
         )

@@ -8,7 +8,13 @@ from math import isfinite
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
+from dphh.mechanisms.counts.of_found import (
+    SHARE_OF_FINDING,
+    SHARE_WITHIN_PURSES,
+    CountsOptions,
+    counts_within_purses,
+    found_counts_of,
+)
 from dphh.mechanisms.ngrams.dpne import THEOREM as DPNE_THEOREM
 from dphh.mechanisms.ngrams.dpne import price_dpne, users_needed_for_grams
 from dphh.mechanisms.ngrams.forecast.price import (
@@ -18,6 +24,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     spurious_words_caveat,
     users_needed_for_words,
 )
+from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorOption, checked_prior
@@ -64,8 +71,8 @@ def price_ngrams(
     paper's, spends it evenly, or by `shares`, which it alone takes. "forecast" bounds words alone;
     "dpne" bounds every length by `max_items`.
 
-    With `counts`, such as 0.3, that share of the budget says of what is found how many users hold
-    it, with intervals.
+    `users`, `low` and `high` say how many users hold what is found. `counts` is the share of the
+    budget for them: the larger, the narrower the intervals. With 0 there is a score only.
 
     A `prior` is what is known before, of a public text or an earlier release: its words need no
     threshold, and its counts say which of them are likely. It is files or a frame whose column
@@ -88,7 +95,9 @@ def price_ngrams(
             "from a public text: leave prior out"
         )
     given = checked_prior(prior, prior_text, prior_is_public)
-    counting = CountsOptions.from_options(counts, by, groups, min_users)
+    has_purses = method == "forecast" and max_n > 1
+    default = SHARE_WITHIN_PURSES if has_purses else SHARE_OF_FINDING
+    counting = CountsOptions.from_options(counts, by, groups, min_users, default=default)
     check_max_items(max_items)
     _check_spurious_and_shares(spurious, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
@@ -107,13 +116,21 @@ def price_ngrams(
             epsilon, delta, max_n, max_items, float(spurious), counting, given
         )
         found = users_needed_for_words(levels)
+        *_, top = levels
+        if isinstance(top, ForecastLevel):
+            theorem += counting.theorem_within_purses
+            found_counts = counts_within_purses(top.total_sigma, counting)
+        else:
+            theorem += counting.theorem
+            found_counts = found_counts_of(events, max_items, counting)
     else:
         parameters += (("shares", None if shares is None else tuple(map(float, shares))),)
-        theorem = DPNE_THEOREM
+        theorem = DPNE_THEOREM + counting.theorem
         levels, events, delta_shares = price_dpne(
             epsilon, delta, max_n, max_items, spurious, shares, counting
         )
         found = users_needed_for_grams(levels)
+        found_counts = found_counts_of(events, max_n * max_items, counting)
     return Price(
         verb="ngrams",
         method=method,
@@ -124,13 +141,13 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=theorem + counting.theorem,
+            theorem=theorem,
             delta_shares=delta_shares,
             caveats=() if given is None else (given.caveat, spurious_words_caveat("`spurious`")),
         ),
         finds=found,
         events=events,
-        counting=found_counts_of(events, max_n * max_items, counting),
+        counting=found_counts,
         prior=given,
     )
 

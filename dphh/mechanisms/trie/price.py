@@ -53,6 +53,7 @@ HELP = {
     "unit": "For whole items: characters in a token.",
     "choice": "Which sequence votes: drawn at random, or most-frequent.",
     **CountsOptions.HELP,
+    "counts": "Share of the budget for counting users; else none.",
     "max_items": "With --counts: items a user fully counts in. [10]",
     **BUDGET_HELP,
     "theta": "Votes that a prefix needs; goes with --p.",

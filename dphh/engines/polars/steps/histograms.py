@@ -81,6 +81,15 @@ def counted_users(host: PolarsHost, *, given: Any) -> Tables:
 
 
 @step
+def counts_within_purses(host: PolarsHost, *, scale: float) -> Tables:
+    """Users' keys with what is left of their purses as caps."""
+    counted = host.table("counted_users").select("block", "lengths", "ids")
+    capped = counted.join(host.table("purses"), on="block")
+    caps = host.call("caps", "purses", scale)
+    return {"capped_users": capped.select("block", "lengths", "ids", caps=caps)}
+
+
+@step
 def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Tables:
     """A user adds one user's weight to each key held, or less if they hold more than their cap
     allows. What each of their keys gets less is added once, to the loss of their class. Every key
@@ -109,8 +118,12 @@ def histogram(
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
     than 2^24 at any epsilon that can be priced.
     """
-    contributions = users.select(contribution=host.call(function, *arguments))
+    return summed(users.select(contributions=host.call(function, *arguments)))
+
+
+def summed(contributions: pl.LazyFrame) -> pl.LazyFrame:
+    """(key, weight): the sums of the lists of a column `contributions`."""
     # This filter drops empty lists, and no key: a key to which users gave a weight of 0 stays.
-    sums_of_batches = contributions.filter(pl.col("contribution").list.len() > 0)
-    of_keys = sums_of_batches.explode("contribution").unnest("contribution")
+    sums_of_batches = contributions.filter(pl.col("contributions").list.len() > 0)
+    of_keys = sums_of_batches.explode("contributions").unnest("contributions")
     return of_keys.group_by("key").agg(pl.col("weight").sum())

@@ -9,12 +9,13 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.polars.steps import Tables, step
-from dphh.engines.polars.steps.histograms import USERS_COLUMNS, histogram
+from dphh.engines.polars.steps.histograms import USERS_COLUMNS, histogram, summed
 from dphh.udfs.noise.table import Bins
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
+PURSES_COLUMNS = ("purses", "tops", "finds")
 POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 
 
@@ -115,27 +116,50 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
 
 
 @step
+def full_purses(host: PolarsHost, *, purse: int) -> Tables:
+    users = host.table("users")
+    values = zip(PURSES_COLUMNS, (purse, 0, 0), strict=True)
+    columns = {name: host.call("full_purses", "user_hashes", value) for name, value in values}
+    return {"purses": users.select("block", **columns)}
+
+
+@step
+def finds_of_words(host: PolarsHost, *, released: Any) -> Tables:
+    return _with_finds(host, "users", host.call("numbers_of_words", "ids", released))
+
+
+@step
+def finds_of_grams(host: PolarsHost, *, released: Any) -> Tables:
+    return _with_finds(host, "positions", host.call("numbers_of_grams", "keys", released))
+
+
+def _with_finds(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
+    """Purses with how many of these numbered grams each user holds, added to earlier finds."""
+    held = host.table(table).select("block", "lengths", grams=grams)
+    joined = held.join(host.table("purses"), on="block")
+    finds = host.call("finds", "lengths", "grams", "finds")
+    return {"next_purses": joined.select("block", "purses", "tops", finds=finds)}
+
+
+@step
 def forecast_round_1(
     host: PolarsHost,
     *,
-    norm: int,
+    spending: Any,
     bins: int,
-    list_size_bins: int,
+    user_bins: int,
     first_unlisted_key: int,
     unlisted_threshold: int,
     sigma: int,
     purpose: str,
 ) -> Tables:
     """Round 1 of a forecast level: of each held gram the noised weight and the cell; how many
-    absent grams each cell has; and the noised numbers of users by list size."""
-    positions = host.table("positions")
-    sums = histogram(host, positions, "round_1_contributions", *POSITIONS_COLUMNS, norm)
+    absent grams each cell has; and the noised numbers of users by bin."""
+    held = host.table("positions").join(host.table("purses"), on="block")
+    columns = "lengths", "keys", *PURSES_COLUMNS
+    sums = histogram(host, held, "round_1_contributions", *columns, spending)
     round_1_sums = host.collect("forecast_round_1", sums)
-
-    sizes = pl.LazyFrame({"bin": range(list_size_bins)}).with_columns(key=-1 - pl.col("bin"))
-    sizes = sizes.join(round_1_sums.lazy(), on="key", how="left", maintain_order="left")
-    lists = host.collect("forecast_round_1", sizes.with_columns(pl.col("weight").fill_null(0)))
-    list_sizes = host.noised(lists, sigma, f"{purpose}/list sizes").select("bin", "noisy")
+    user_counts = _user_counts(host, round_1_sums, user_bins, sigma, purpose)
 
     grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
     classed = _with_classes(host, grams, first_unlisted_key)
@@ -146,8 +170,18 @@ def forecast_round_1(
     unlisted = -1 - (pl.col("noisy") >= unlisted_threshold).cast(pl.Int64)
     cell = pl.when(is_listed).then(pl.col("class") * bins + in_bins).otherwise(unlisted)
     absent = _drawn_absent_grams(host, noised, sigma, purpose)
-    round_1 = noised.select("key", "name", "noisy", cell=cell)
-    return {"list_sizes": list_sizes, "round_1": round_1, "absent": absent}
+    undecided = noised.select("key", "name", first="noisy", cell=cell)
+    return {"user_counts": user_counts, "undecided": undecided, "absent": absent}
+
+
+def _user_counts(
+    host: PolarsHost, sums: pl.DataFrame, user_bins: int, sigma: int, purpose: str
+) -> pl.DataFrame:
+    """(bin, noisy): every bin of users, whose key is -1 - bin, also those that no user is in."""
+    bins = pl.LazyFrame({"bin": range(user_bins)}).with_columns(key=-1 - pl.col("bin"))
+    counted = bins.join(sums.lazy(), on="key", how="left", maintain_order="left")
+    weights = host.collect("user_counts", counted.with_columns(pl.col("weight").fill_null(0)))
+    return host.noised(weights, sigma, f"{purpose}/users").select("bin", "noisy")
 
 
 def _with_classes(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> pl.LazyFrame:
@@ -201,52 +235,108 @@ def _drawn_absent_grams(
 
 @step
 def forecast_cells(host: PolarsHost) -> pl.LazyFrame:
-    """The output of round 1: how many valid grams, held or absent, each cell has. Words that a list
-    lacks are not counted, because only held ones have cells."""
-    in_classes = host.table("round_1").filter(pl.col("cell") >= 0)
+    """The output of a round: how many undecided valid grams, held or absent, each cell has. Words
+    that a list lacks are not counted, because only held ones have cells."""
+    in_classes = host.table("undecided").filter(pl.col("cell") >= 0)
     held = in_classes.group_by("cell").agg(grams=pl.len().cast(pl.Int64))
     parts = pl.concat([held, host.table("absent").select("cell", "grams")])
     return parts.group_by("cell").agg(pl.col("grams").sum())
 
 
 @step
-def list_sizes(host: PolarsHost) -> pl.LazyFrame:
-    return host.table("list_sizes")
+def user_counts(host: PolarsHost) -> pl.LazyFrame:
+    return host.table("user_counts")
 
 
 @step
 def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
     """(key, value): each valid gram that some user holds, and the weight g of its cell."""
-    joined = host.table("round_1").join(host.table("planned"), on="cell")
+    joined = host.table("undecided").join(host.table("planned"), on="cell")
     return joined.select("key", value="weight")
 
 
 @step
-def forecast_round_2(host: PolarsHost, *, norm: int, g: Any, sigma: int, purpose: str) -> Tables:
-    positions = host.table("positions")
-    sums = histogram(host, positions, "round_2_contributions", *POSITIONS_COLUMNS, g, norm)
-    # Every gram of round 1 gets noise, also those to which no user adds weight in round 2.
-    joined = host.table("round_1").join(sums, on="key", how="left")
-    given = joined.select("key", "name", "cell", pl.col("weight").fill_null(0), first="noisy")
-    round_2 = host.collect("forecast_round_2", given)
-    noised = host.noised(round_2, sigma, f"{purpose}/round 2", round_2["name"])
+def forecast_later_round(
+    host: PolarsHost, *, spending: Any, g: Any, sigma: int, purpose: str
+) -> Tables:
+    held = host.table("positions").join(host.table("purses"), on="block")
+    columns = "lengths", "keys", *PURSES_COLUMNS
+    made = host.call("later_round_contributions", *columns, g, spending)
+    users = host.collect("forecast_later_round", held.select("block", made=made).unnest("made"))
+    sums = summed(users.lazy().select("contributions"))
+    # Every gram of round 1 gets noise, also those to which no user adds weight here.
+    joined = host.table("undecided").join(sums, on="key", how="left")
+    given = joined.select("key", "name", "cell", "first", pl.col("weight").fill_null(0))
+    weighed = host.collect("forecast_later_round", given)
+    noised = host.noised(weighed, sigma, f"{purpose}/later round", weighed["name"])
 
     absent = host.tables["absent"]
-    columns = (absent[name].to_arrow() for name in ("cell", "grams"))
-    nonpositive = pl.Series(host.functions["absent_nonpositive"].body(*columns, sigma, purpose))
+    columns_of_absent = (absent[name].to_arrow() for name in ("cell", "grams"))
+    draw = host.functions["absent_nonpositive"].body
+    nonpositive = pl.Series(draw(*columns_of_absent, sigma, purpose), dtype=pl.Int64)
     return {
-        "round_2": noised.rename({"noisy": "second"}),
+        "later_round": noised.rename({"noisy": "second"}),
         "absent_counts": absent.with_columns(nonpositive=nonpositive),
+        "next_purses": users.select("block", *PURSES_COLUMNS),
+    }
+
+
+@step
+def forecast_undecided(host: PolarsHost, *, bins: int, sigma: int, purpose: str) -> Tables:
+    """The grams that round 2 left undecided, by class and both bins; released ones in cell -1."""
+    thresholds = host.table("thresholds")
+    below = pl.col("second") < pl.col("threshold")
+    left = host.table("later_round").join(thresholds, on="cell").filter(below)
+    held = host.collect("forecast_undecided", left)
+    in_bins = pl.Series(Bins(sigma).bin_of(held["second"].to_numpy()))
+    undecided = held.select(
+        "key", "name", first=pl.lit(0, pl.Int64), cell=pl.col("cell") * bins + in_bins
+    )
+    released = host.tables["released"].select(
+        "key",
+        name=pl.col("key").cast(pl.String) if host.randomness.is_test else pl.lit(None, pl.String),
+        first=pl.lit(0, pl.Int64),
+        cell=pl.lit(-1, pl.Int64),
+    )
+    passed = host.table("spurious").drop_nulls("cell").group_by("cell")
+    counted = passed.agg(passed=pl.len().cast(pl.Int64))
+    absent = (
+        host.table("absent_counts").join(thresholds, on="cell").join(counted, on="cell", how="left")
+    )
+    cells = host.collect("forecast_undecided", absent.with_columns(pl.col("passed").fill_null(0)))
+    columns = ("cell", "grams", "nonpositive", "passed", "threshold")
+    drawn = host.functions["absent_undecided"].body(
+        *(cells[name].to_arrow() for name in columns), sigma, purpose
+    )
+    fallen = pl.Series(drawn.flatten()).struct.unnest()
+    return {
+        "undecided": pl.concat([undecided, released]),
+        "absent": fallen.filter(pl.col("grams") > 0),
+    }
+
+
+@step
+def late_purses(
+    host: PolarsHost, *, spending: Any, user_bins: int, sigma: int, purpose: str
+) -> Tables:
+    purses = host.table("purses")
+    made = host.call("purse_counts", *PURSES_COLUMNS, spending)
+    users = host.collect("late_purses", purses.select("block", made=made).unnest("made"))
+    sums = host.collect("late_purses", summed(users.lazy().select("contributions")))
+    return {
+        "user_counts": _user_counts(host, sums, user_bins, sigma, purpose),
+        "next_purses": users.select("block", *PURSES_COLUMNS),
     }
 
 
 @step
 def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
-    """What round 2 outputs before its thresholds: how many grams of each cell have a noised
+    """What a later round outputs before its thresholds: how many grams of each cell have a noised
     weight of 0 or less."""
-    in_classes = host.table("round_2").filter(pl.col("cell") >= 0)
+    in_classes = host.table("later_round").filter(pl.col("cell") >= 0)
     held = in_classes.filter(pl.col("second") <= 0).group_by("cell")
-    absent = host.table("absent_counts").select("cell", "nonpositive")
+    some = host.table("absent_counts").filter(pl.col("nonpositive") > 0)
+    absent = some.select("cell", "nonpositive")
     parts = pl.concat([held.agg(nonpositive=pl.len().cast(pl.Int64)), absent])
     return parts.group_by("cell").agg(pl.col("nonpositive").sum())
 
@@ -263,7 +353,7 @@ def forecast_spurious(
     )
     absent = host.collect("forecast_spurious", of_classes)
     drawn = host.functions["spurious_of_class"].body(
-        absent["class"].to_arrow(), pa.array(absent["cells"].to_list()), valid, sigma, purpose
+        absent["class"].to_arrow(), pa.array(absent["cells"].to_list()), valid, bins, sigma, purpose
     )
     spurious = absent.select("class", gram=pl.Series(drawn)).explode("gram").drop_nulls("gram")
     return {"spurious": spurious.unnest("gram")}
@@ -273,12 +363,12 @@ def forecast_spurious(
 def forecast_released(host: PolarsHost) -> pl.LazyFrame:
     """Every valid gram, held or absent, whose noised weight reaches the threshold of its cell."""
     columns = ("key", "cell", "first", "second")
-    round_2, spurious = host.table("round_2"), host.table("spurious")
+    later_round, spurious = host.table("later_round"), host.table("spurious")
     reaches = pl.col("second") >= pl.col("threshold")
-    held = round_2.join(host.table("thresholds"), on="cell").filter(reaches).select(columns)
+    held = later_round.join(host.table("thresholds"), on="cell").filter(reaches).select(columns)
     # Of the keys drawn for absent grams, drop those that users hold; number the rest of each class.
     unheld = (
-        spurious.join(round_2, on="key", how="anti")
+        spurious.join(later_round, on="key", how="anti")
         .sort("class", "position")
         .select("class", "key", position=pl.int_range(pl.len()).over("class"))
     )

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
 from dphh.mechanisms.ngrams.forecast.two_rounds import PLAIN_WEIGHT, Drawn, TwoRoundLevel
 from dphh.mechanisms.ngrams.ladder.classes import (
     LOG_STEP,
@@ -34,8 +33,10 @@ HELD_DEVIATIONS = 6.0
 _LEAST_FORECAST = 1e-9
 
 
-def level_of_listed_words(planned: ListedWordsLevel, prior: Prior, max_n: int) -> TwoRoundLevel:
-    """Level 1, before its rounds: everything in it follows from the plan and the prior."""
+def level_of_listed_words(planned: ListedWordsLevel, prior: Prior) -> TwoRoundLevel:
+    """Level 1, before its rounds: everything in it follows from the plan and the prior. It has
+    purses of its own, of which all users spend the same: the thresholds of unlisted words hide a
+    user's new words if the user adds no more than they were made for (docs/prior.md)."""
     rule_for_unlisted = RuleForUnlisted(
         planned.first_threshold_grid, planned.second_threshold_grid, UNLISTED_WEIGHT
     )
@@ -54,11 +55,17 @@ def level_of_listed_words(planned: ListedWordsLevel, prior: Prior, max_n: int) -
     return TwoRoundLevel(
         planned=planned,
         valid=valid,
-        budget=BudgetLeft(1.0, 1, max_n),
         below=0,
+        full_purse=purse_for_listed_words(planned),
+        likely_purse=purse_for_listed_words(planned),
+        first=planned.first_unit**2,
         forecasts_and_largest_mass=forecasts_and_largest_mass,
         most_spurious=most_spurious,
     )
+
+
+def purse_for_listed_words(planned: ListedWordsLevel) -> int:
+    return planned.first_unit**2 + planned.second_unit**2
 
 
 def table_of_words(listed: Any, drawn: Drawn) -> Any:

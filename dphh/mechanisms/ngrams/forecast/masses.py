@@ -13,11 +13,11 @@ import numpy as np
 from dphh.privacy.search import ndtr
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
-from dphh.udfs.rules.forecast import LIST_NORM_DIVISOR
+from dphh.udfs.rules.forecast import COUNTS_DIVISOR
 
 #: In round 1, the L2 norm that a user spends on grams, of 1 in all: a gram of mass m has the mean
 #: weight `ROUND_1_SCALE` m. The rest (of the squared norm) goes to a bin of list sizes.
-ROUND_1_SCALE: float = (1 - 1 / LIST_NORM_DIVISOR) ** 0.5
+ROUND_1_SCALE: float = (1 - 2 / COUNTS_DIVISOR) ** 0.5
 #: The distance between neighbouring masses of the grid, as a difference of natural logarithms.
 MASS_STEP = 0.25
 #: The least mass of the grid after 0, in sigmas of round 1. A smaller one is too

@@ -1,4 +1,4 @@
-"""Plans round 2: each cell's weight, and the probability that noise alone passes its threshold.
+"""Plans later rounds: a weight for each cell, and the probability that noise passes its threshold.
 
 A cell is a class of forecast and a bin of round 1's noised weight. Let n be how many valid grams it
 has, a how many it would have if all were absent, and pi its posterior over masses m. A gram of mass
@@ -79,12 +79,13 @@ class RoundPlan:
     finds: float
 
 
-def weight_scaling(users_by_list_size: Floats) -> WeightScaling:
+def weight_scaling(users_by_list_size: Floats, saturation: float = 0.0) -> WeightScaling:
     """A function from planned weights g to the average weight that a gram really gets, after users
     scale their weights to the norm, relative to a plain weight.
 
-    A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
-    for each gram they hold.
+    A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1); a user whose
+    squares sum to less than `saturation` spends that much less. Users are met once for each gram
+    they hold.
     """
     sizes = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
     met = np.maximum(users_by_list_size, 0.0) * sizes
@@ -95,7 +96,8 @@ def weight_scaling(users_by_list_size: Floats) -> WeightScaling:
 
     def scaled_weights(planned_weights: Floats) -> Floats:
         g = planned_weights[:, None]
-        scaled: Floats = (met * g / np.sqrt(g**2 + sizes - 1)).sum(1) / plain
+        squares = np.maximum(g**2 + sizes - 1, saturation)
+        scaled: Floats = (met * g / np.sqrt(squares)).sum(1) / plain
         return scaled
 
     return scaled_weights

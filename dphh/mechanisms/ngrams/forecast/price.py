@@ -2,14 +2,16 @@
 
 Level 1: three rounds after DP-SIPS, the later ones with weights that depend on the earlier ones'
 noised weights; or, if the first finds next to nothing, one round instead of the later ones.
-Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
-its noised weights are public and say how round 2's norm is best spent, and where its thresholds
-stand (`dphh.mechanisms.ngrams.forecast.climb`).
+Levels k >= 2: in round 1 each user spreads a little evenly over the valid grams they hold; what it
+shows says how round 2 and, after all levels, a late round are best weighed, and where their
+thresholds stand (`two_rounds.py`, `late_rounds.py`). Each user pays from a purse of their own.
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
-levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose
-1/sigma^2 never sum past 1/sigma*^2: together one Gaussian of sigma* (Smith & Thakurta 2022), at
-3/4 of delta. Level 1's thresholds have the other quarter. Both directions; docs/ngrams.md.
+levels are Gaussian releases, each chosen by earlier outputs alone. What a user adds follows from
+the user's rows and earlier outputs, and the squares, over the noise's, never sum past 1/sigma*^2:
+together one Gaussian of sigma* (individual Gaussian filter: Feldman & Zrnic 2021; Koskela, Tobaben
+& Honkela 2022), at 3/4 of delta. Level 1's rounds charge all users alike; its thresholds have the
+other quarter. Both directions; docs/ngrams.md.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.ngrams.forecast.shares import (
+    FIRST_OF_TWO_ROUNDS_PART,
     THRESHOLDS_DELTA_SHARE,
     UNLISTED_WORDS_DELTA_SHARES,
     WORD_ROUND_DELTA_SHARES,
     WORD_ROUND_PARTS,
-    BudgetLeft,
 )
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
@@ -51,18 +53,18 @@ from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.forecast import norm_on_grid, round_1_weight
 
 FILTER_THEOREM = (
-    "each chosen by earlier outputs, within one budget of 1/sigma^2 (Gaussian filter, Smith & "
-    "Thakurta 2022; Dong, Roth & Su 2019; Balle & Wang 2018); integer thresholds from the rounded "
-    "Gaussian's own tail; both directions"
+    "each chosen by earlier outputs, to which no user adds more than one budget of 1/sigma^2 "
+    "(individual Gaussian filter, Feldman & Zrnic 2021; Koskela, Tobaben & Honkela 2022; Balle & "
+    "Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
 )
 THEOREM_WITHOUT_PRIOR = (
     "forecast ladder (docs/ngrams.md): rounds of set union for words, whose weights "
-    "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
+    "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), three Gaussian "
     f"rounds over the valid grams for every longer length, {FILTER_THEOREM}"
 )
 THEOREM_WITH_PRIOR = (
-    "forecast ladder with a prior (docs/prior.md): two Gaussian rounds for every length, "
-    "over the words of a list, where other words have thresholds, and over the valid grams, "
+    "forecast ladder with a prior (docs/prior.md): two Gaussian rounds over the words of a list, "
+    "where other words have thresholds, and three over the valid grams for every longer length, "
     f"{FILTER_THEOREM}"
 )
 
@@ -79,9 +81,9 @@ def spurious_words_caveat(printed_share: str) -> str:
 
 #: The largest sigma, in grid units, whose table of noise has a moderate size.
 _LARGEST_SIGMA_GRID = 2**15
-#: If longer n-grams follow, a user's norm in round 1 of the words is at least 2^this grid units.
-#: Rounds of longer n-grams have LEAST_ROUND_PART of an even share or more, so a user's norm there
-#: is 12 units or more. This is enough for a weight above 0 on a gram and on a bin of list sizes.
+#: If longer n-grams follow, a user's norm in round 1 of the words is at least 2^this grid units. An
+#: even share of mu^2 is 21 times its square, and round 1 of longer n-grams takes a quarter of that:
+#: a norm of 18 units or more, enough for a weight above 0 on a gram and on a count.
 _LEAST_GRID_BITS_OF_WORD_ROUND_1 = 3
 
 
@@ -94,7 +96,7 @@ def price_forecast(
     counting: CountsOptions,
     prior: Prior | None = None,
 ) -> LevelsEventsDeltaParts:
-    # With a prior, level 1 has two rounds, as later levels do.
+    # With a prior, level 1 has two rounds. Other levels have three.
     delta_shares = WORD_ROUND_DELTA_SHARES if prior is None else UNLISTED_WORDS_DELTA_SHARES
     draws_delta = checked_arithmetic_delta(
         len(delta_shares) * arithmetic_delta(max_items, epsilon)
@@ -105,7 +107,9 @@ def price_forecast(
     )
     gaussian_delta = (1 - THRESHOLDS_DELTA_SHARE) * delta - draws_delta
     sigma_with_counts = gaussian_sigma(epsilon, gaussian_delta)
-    sigma = counting.sigma_of_finding(sigma_with_counts)
+    # Above words users have purses, and what finding leaves of them pays for counts.
+    within_purses = max_n > 1
+    sigma = sigma_with_counts if within_purses else counting.sigma_of_finding(sigma_with_counts)
     threshold_deltas = [share * (THRESHOLDS_DELTA_SHARE * delta) for share in delta_shares]
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
@@ -131,7 +135,7 @@ def price_forecast(
             DeltaEvent(of_round, f"new words over the threshold, round {number}")
             for number, of_round in enumerate(deltas, start=1)
         ),
-        *counting.counts_events(sigma_with_counts),
+        *(() if within_purses else counting.counts_events(sigma_with_counts)),
         DeltaEvent(draws_delta, "draws' distance from the exact noise"),
     )
     shared_out = (
@@ -179,14 +183,13 @@ def listed_words_level(
     for unlisted words, because all new words of a user have equal weights."""
     sigma, bits = _sigma_in_users_and_grid_bits_of_word_round_1(total_sigma, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    left = BudgetLeft(1.0, 1, max_n)
     first, second = (
-        norm_on_grid(total_sigma / share**0.5, noise.sigma)
-        for share in (left.first_round_share(), left.even_second_share())
+        norm_on_grid(total_sigma / (part / max_n) ** 0.5, noise.sigma)
+        for part in (FIRST_OF_TWO_ROUNDS_PART, 1 - FIRST_OF_TWO_ROUNDS_PART)
     )
     # Pairs: how many new words a user has, and the most that the user adds to each.
     numbers = range(1, max_items + 1)
-    of_first = [(t, round_1_weight(first, t)) for t in numbers]
+    of_first = [(t, round_1_weight(first**2, t)) for t in numbers]
     of_second = [(t, isqrt(second**2 // t)) for t in numbers]
     delta_1, delta_2 = threshold_deltas
     level = ListedWordsLevel(

@@ -1,14 +1,15 @@
 """Runs the levels of the forecast ladder, one after another.
 
 Level 1: words, by rounds of set union or, with a prior, by two rounds over a list. Level k: the
-valid grams of k tokens, by two rounds (`two_rounds.py`). A level's valid grams, forecasts and share
-of the budget follow from the releases below it.
+valid grams of k tokens, by two rounds (`two_rounds.py`) and, after all levels, a late one
+(`late_rounds.py`). A level's valid grams and forecasts follow from the releases below it; what a
+user spends on it, from the user's purse and from public numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,15 +17,38 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import SCORED_SCHEMA
+from dphh.columns import sorted_rows
 from dphh.engines.host import DrawOnce, Host
+from dphh.level import FoundCounts
+from dphh.mechanisms.counts.run import (
+    COUNTS_WITHIN_PURSES,
+    cap_by_purses,
+    find_items,
+    noised_counts,
+    to_count,
+)
+from dphh.mechanisms.ngrams.forecast.late_rounds import (
+    SPURIOUS_PART_OF_TWO_ROUNDS,
+    Undecided,
+    draw_late_rounds,
+    keep_undecided,
+    late_rounds_steps,
+    undecided_steps,
+)
 from dphh.mechanisms.ngrams.forecast.listed_words import (
     level_of_listed_words,
+    purse_for_listed_words,
     table_of_words,
     words_masses_and_bound,
 )
-from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, BudgetLeft, one_round_part
+from dphh.mechanisms.ngrams.forecast.shares import (
+    FIRST_OF_TWO_ROUNDS_PART,
+    LATE_PURSES_PART,
+    WORD_ROUND_PARTS,
+    one_round_part,
+)
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
+    ROUND_TABLES,
     TwoRoundLevel,
     draw_two_rounds,
     two_rounds_steps,
@@ -43,6 +67,7 @@ from dphh.mechanisms.running import (
     GATHER,
     Draws,
     LevelDone,
+    Step,
     as_array,
     integer_columns,
     scored_rows,
@@ -63,39 +88,208 @@ from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
 from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.rules.forecast import Reserve
 
-#: The words that level 1 released, in ascending order; their masses; and how many even shares of
-#: the budget the level took.
-ReleasedWords = tuple[Any, Floats, float]
+#: While finding, users keep at most this part of what a whole mu^2 counts.
+MOST_KEPT = 0.7
 
 
-def forecast_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+@dataclass(frozen=True, eq=False)
+class ReleasedWords:
+    """The words that level 1 released, in ascending order; their masses; how many even shares of
+    the budget the level took; and its released rows."""
+
+    words: Any
+    masses: Floats
+    even_shares: float
+    rows: Any
+
+
+def forecast_levels(
+    price: Price, host: Host, once: DrawOnce, joiner: str
+) -> Generator[LevelDone, None, Any]:
+    """Runs all levels. Returns the noised counts of what was found, if that is counted."""
     host.gather("users", words_of_texts(price, marks_ends=True))
     # users (block, user_hashes, lengths, ids, words)
     max_n = price["max_n"]
     level_1 = _words_without_prior if price.prior is None else words_with_prior
-    words, masses, even_shares = yield from level_1(price, host, once, max_n)
+    words = yield from level_1(price, host, once, max_n)
+    planned = forecast_levels_of(price)
+    if not planned:
+        return None
+    # The levels above words are one draw: a purse cannot be made again from what was released.
+    purse = full_purse(planned[0], 1 - words.even_shares / max_n)
+    draw = partial(draw_levels_above, price, host, words, purse, joiner)
+    drawn = once("ngrams/forecast", draw)
+    yield from levels_of_grams(planned, words.words, drawn, joiner)
+    return counts_of_grams(drawn) if price.counting is not None else None
 
-    ladder, masses_before = first_ladder(words), np.array([masses.sum()])
-    budget = BudgetLeft(1 - even_shares / max_n, 2, max_n)
-    positions = PositionsTable(host, keeps_users=price.counting is not None)
-    for planned in (x for x in price.levels if isinstance(x, ForecastLevel)):
+
+def forecast_levels_of(price: Price) -> list[ForecastLevel]:
+    return [level for level in price.levels if isinstance(level, ForecastLevel)]
+
+
+def levels_of_grams(
+    planned: Sequence[ForecastLevel], words: Any, drawn: Any, joiner: str
+) -> Iterator[LevelDone]:
+    """The levels above these words as they were run, from the table that was drawn."""
+    ladder = first_ladder(words)
+    for level, found in zip(planned, grams_by_level(drawn, len(planned)), strict=True):
+        valid = len(ladder.valid_grams())
+        # Grams that a late round found are parts of no longer gram.
+        late = ladder.with_next(found.late)
+        ladder = ladder.with_next(found.keys)
+        items, tokens = (
+            pa.concat_arrays(columns)
+            for columns in zip(
+                texts_of_grams(ladder.top, words, joiner),
+                texts_of_grams(late.top, words, joiner),
+                strict=True,
+            )
+        )
+        masses = np.append(found.masses, found.late_masses)
+        rows = scored_rows(level.level, items, tokens, masses, 0)
+        yield LevelDone(replace(level, valid=valid), rows)
+
+
+def full_purse(level: ForecastLevel, share: float) -> int:
+    """What a user may spend on all levels above words, which is this share of the whole mu^2: a
+    squared norm in units of the noise's grid."""
+    return int((level.sigma_grid / level.total_sigma) ** 2 * share * (1 - 2**-40))
+
+
+def draw_levels_above(
+    price: Price, host: Host, words: ReleasedWords, purse: int, joiner: str
+) -> Any:
+    """Draw all levels above these words, and the counts of what was found: the table (level, key,
+    mass, late), as the journal stores it. Nothing of it is shown before all is drawn."""
+    planned, counting = forecast_levels_of(price), price.counting
+    ladder, masses = first_ladder(words.words), words.masses
+    masses_before = np.array([masses.sum()])
+    even_share = even_share_of(planned)
+    reserve = None if counting is None else reserve_for_counts(planned[0], counting)
+    positions = PositionsTable(host, keeps_users=counting is not None, keeps_levels=True)
+    host.run("full_purses", purse=purse)
+    # purses (block, purses, tops, finds)
+    rows: list[tuple[int, Integers, Floats, int]] = []
+    undecided: list[Undecided] = []
+    likely = float(purse)
+    for level in planned:
         lift = None if price.prior is None else lift_counts(price.prior, ladder)
-        level = level_above(planned, ladder, masses, masses_before, budget, lift)
-        valid = len(level.valid)
-        # No gram below was released, so none is valid: no text is read.
-        if valid == 0:
-            yield LevelDone(replace(planned, valid=0), SCORED_SCHEMA.empty_table())
-            continue
-        purpose = f"ngrams/forecast, level {planned.level}"
-        drawn = once(purpose, partial(draw_level_above, positions, level, ladder, purpose))
-        keys, new_masses, shares = grams_masses_and_shares(drawn)
-        ladder, masses_before, masses = ladder.with_next(keys), masses, new_masses
-        budget = budget.after_level(sum(shares))
-        first, second = (planned.total_sigma / share**0.5 for share in shares)
-        done = replace(planned, valid=valid, first_sigma=first, second_sigma=second)
-        spelling = texts_of_grams(ladder.top, words, joiner)
-        yield LevelDone(done, scored_rows(done.level, *spelling, masses, 0))
+        purses = LikelyPurses(purse, even_share, likely, reserve)
+        before = level_above(level, ladder, masses, masses_before, purses, lift)
+        if len(before.valid) == 0:  # no gram below was released, so none is valid
+            break
+        purpose = f"ngrams/forecast, level {level.level}"
+        positions.update_positions(ladder)
+        # positions (block, user_hashes, lengths, keys): the valid gram at each position
+        drawn = draw_two_rounds(host, before, purpose)
+        (keys,) = integer_columns(drawn.passed, "key")
+        rows.append((level.level, keys, drawn.masses, 0))
+        undecided.append(keep_undecided(host, before, drawn.seen, keys, purpose))
+        ladder, masses_before, masses = ladder.with_next(keys), masses, drawn.masses
+        likely = drawn.mean_purse / 2
+    if undecided:
+        if counting is not None:
+            positions.add_finds(ladder, ladder.top)
+        positions.keep_positions(undecided[-1].level.planned.level)
+        counted_for = int(LATE_PURSES_PART * even_share * (len(planned) + 1))
+        late = draw_late_rounds(host, undecided, purse, counted_for, reserve)
+        rows += [
+            (each.level.planned.level, *found, 1)
+            for each, found in zip(undecided, late, strict=True)
+        ]
+    found = table_of_grams(rows)
+    if counting is not None:
+        levels = levels_of_grams(planned, words.words, found, joiner)
+        table = sorted_rows(pa.concat_tables([words.rows, *(done.rows for done in levels)]))
+        counted = to_count(table, counting)
+        if counted.level is not None:
+            find_items(host, counted.level, counted.items)
+            cap_by_purses(host, counted.level, planned[0].sigma_grid)
+            # counted_users (block, lengths, ids, caps): which finds each user holds
+            counts = noised_counts(host, counted.level)
+            found = pa.concat_tables([found, table_of_counts(counts)])
+    # If another process has stored its draw first, no later step may find the purses of this one.
+    host.drop("purses")
+    return found
+
+
+def reserve_for_counts(level: ForecastLevel, counting: FoundCounts) -> Reserve:
+    """What users keep for being counted, in the units of their purses."""
+    whole = (level.sigma_grid / level.total_sigma) ** 2
+    return Reserve(
+        each=int(whole / counting.within_purses * (1 + 2**-30)) + 1,
+        least=counting.max_items,
+        most=int(MOST_KEPT * counting.within_purses),
+    )
+
+
+@dataclass(frozen=True)
+class LikelyPurses:
+    """Before a level, in squared norms: a purse of which nothing was spent; what each length would
+    have of a whole mu^2 if all had the same; and the purse that a user is taken to have if round 1
+    tells nothing. `reserve`: what users keep for being counted."""
+
+    full: int
+    even_share: float
+    likely: float
+    reserve: Reserve | None = None
+
+
+def even_share_of(planned: Sequence[ForecastLevel]) -> float:
+    """What each length would have of a whole mu^2 if all had the same, as a squared norm."""
+    level = planned[0]
+    return (level.sigma_grid / level.total_sigma) ** 2 / (len(planned) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundGrams:
+    """What was released of one length: by the two rounds of its level, in order of key, and by its
+    late round."""
+
+    keys: Integers
+    masses: Floats
+    late: Integers
+    late_masses: Floats
+
+
+def table_of_grams(rows: Sequence[tuple[int, Integers, Floats, int]]) -> Any:
+    def column(values: Sequence[Any]) -> Any:
+        return np.concatenate([np.empty(0, dtype=np.int64), *values])
+
+    return pa.table(
+        {
+            "level": column([np.full(len(keys), level) for level, keys, _, _ in rows]),
+            "key": column([keys for _, keys, _, _ in rows]),
+            "mass": pa.array(column([masses for _, _, masses, _ in rows]), pa.float64()),
+            "late": column([np.full(len(keys), late) for _, keys, _, late in rows]),
+        }
+    )
+
+
+def table_of_counts(counts: Any) -> Any:
+    """Noised counts (key, noisy) as rows of the same table, of level 0."""
+    keys, noisy = integer_columns(counts, "key", "noisy")
+    return table_of_grams([(0, keys, noisy.astype(np.float64), 0)])
+
+
+def counts_of_grams(table: Any) -> Any:
+    """Reads what `table_of_counts` added: (key, noisy)."""
+    (level, keys), masses = integer_columns(table, "level", "key"), table.column("mass")
+    of_counts = np.flatnonzero(level == 0)
+    noisy = as_array(masses, pa.float64()).to_numpy()[of_counts].astype(np.int64)
+    return pa.table({"key": keys[of_counts], "noisy": noisy})
+
+
+def grams_by_level(table: Any, levels: int) -> Iterator[FoundGrams]:
+    """Reads the table that `draw_levels_above` returned, from level 2 on."""
+    table = table.sort_by("key")
+    level, keys, late = integer_columns(table, "level", "key", "late")
+    masses = as_array(table.column("mass"), pa.float64()).to_numpy()
+    for number in range(2, levels + 2):
+        early, of_late_round = (np.flatnonzero((level == number) & (late == x)) for x in (0, 1))
+        yield FoundGrams(keys[early], masses[early], keys[of_late_round], masses[of_late_round])
 
 
 def level_above(
@@ -103,7 +297,7 @@ def level_above(
     ladder: Ladder,
     masses: Floats,
     masses_before: Floats,
-    budget: BudgetLeft,
+    purses: LikelyPurses,
     lift: LiftCounts | None = None,
 ) -> TwoRoundLevel:
     """The level above the ladder's top rung. `masses`: of the top rung's grams, and of those of the
@@ -111,35 +305,20 @@ def level_above(
     """
     valid = valid_classes(ladder.top, masses, masses_before, lift)
     below, largest_mass = len(ladder.top), float(masses.sum())
+    levels = round((planned.sigma_grid / planned.total_sigma) ** 2 / purses.even_share)
+    most_spurious = SPURIOUS_PART_OF_TWO_ROUNDS * planned.spurious * below
     return TwoRoundLevel(
         planned=planned,
         valid=valid,
-        budget=budget,
         below=below,
+        full_purse=purses.full,
+        first=int(FIRST_OF_TWO_ROUNDS_PART * purses.even_share),
         forecasts_and_largest_mass=lambda _: (valid.forecasts, largest_mass),
-        most_spurious=lambda *_: planned.spurious * below,
+        most_spurious=lambda *_: most_spurious,
+        likely_purse=purses.likely,
+        reserve=purses.reserve,
+        levels_after=levels - planned.level,
     )
-
-
-def draw_level_above(
-    positions: PositionsTable, level: TwoRoundLevel, ladder: Ladder, purpose: str
-) -> Any:
-    """Draw the level above this ladder. The table (key, mass) of its release, as the journal stores
-    it: the keys -1 and -2 stand for the shares of mu^2 of round 1 and round 2."""
-    positions.update_positions(ladder)
-    # positions (block, user_hashes, lengths, keys): the valid gram at each position
-    drawn = draw_two_rounds(positions.host, level, purpose)
-    (keys,) = integer_columns(drawn.passed, "key")
-    return pa.table({"key": np.r_[-1, -2, keys], "mass": np.r_[drawn.shares, drawn.masses]})
-
-
-def grams_masses_and_shares(table: Any) -> tuple[Integers, Floats, tuple[float, float]]:
-    """Reads the table that `draw_level_above` returned: the released keys, ascending, their masses,
-    and the share of mu^2 that each round spent."""
-    table = table.sort_by("key")
-    keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
-    second, first = masses[:2].tolist()
-    return keys[2:], masses[2:], (first, second)
 
 
 def words_with_prior(
@@ -149,17 +328,15 @@ def words_with_prior(
     planned, prior = price.levels[0], price.prior
     assert isinstance(planned, ListedWordsLevel) and prior is not None
     purpose = "ngrams/forecast, level 1"
-    drawn = once(purpose, partial(draw_words_with_prior, host, planned, prior, max_n, purpose))
+    drawn = once(purpose, partial(draw_words_with_prior, host, planned, prior, purpose))
     words, masses, most_spurious = words_masses_and_bound(drawn)
-    done = replace(planned, spurious_words=most_spurious)
-    yield LevelDone(done, scored_words(words, masses, 0))
-    return words, masses, 1.0
+    done = LevelDone(replace(planned, spurious_words=most_spurious), scored_words(words, masses, 0))
+    yield done
+    return ReleasedWords(words, masses, 1.0, done.rows)
 
 
-def draw_words_with_prior(
-    host: Host, planned: ListedWordsLevel, prior: Prior, max_n: int, purpose: str
-) -> Any:
-    """Draw both rounds of level 1 with a prior, in `max_n` levels."""
+def draw_words_with_prior(host: Host, planned: ListedWordsLevel, prior: Prior, purpose: str) -> Any:
+    """Draw both rounds of level 1 with a prior."""
     listed = len(prior.vocabulary)
     numbers = pa.array(np.arange(listed, dtype=np.int64))
     host.put("listed", pa.table({"word": prior.vocabulary.cast(pa.string()), "key": numbers}))
@@ -169,9 +346,11 @@ def draw_words_with_prior(
     # brought to users: each word's key
     bound = {"max_items": planned.max_items, "salt": drawn_salt(host, purpose)}
     host.run("positions_with_list", first_unlisted_key=listed, **bound)
-    # positions (block, user_hashes, lengths, keys)
-    drawn = draw_two_rounds(host, level_of_listed_words(planned, prior, max_n), purpose)
-    host.drop("positions", "listed")
+    # positions (user_hashes, lengths, keys)
+    host.run("full_purses", purse=purse_for_listed_words(planned))
+    # purses (block, purses, tops)
+    drawn = draw_two_rounds(host, level_of_listed_words(planned, prior), purpose)
+    host.drop("positions", "listed", "purses", *ROUND_TABLES)
     return table_of_words(prior.vocabulary, drawn)
 
 
@@ -181,6 +360,7 @@ def _words_without_prior(
     """Runs level 1, whose rounds are one entry of the journal."""
     drawn = draw_together(host, once, "ngrams/words", words_rounds(price))
     words, masses, even_shares = pa.array([], pa.string()), np.empty(0), 0.0
+    rows = []
     for number, (level, passed) in enumerate(drawn, start=1):
         is_planned = level.round == number  # else it is the one round in place of the later ones
         even_shares += WORD_ROUND_PARTS[number - 1] if is_planned else one_round_part(max_n)
@@ -188,9 +368,11 @@ def _words_without_prior(
         (noisy,) = integer_columns(passed, "noisy")
         words = pa.concat_arrays([words, new_words])
         masses = np.concatenate([masses, noisy / 2.0**level.grid_bits])
-        yield LevelDone(level, scored_words(new_words, noisy, level.grid_bits))
+        rows.append(scored_words(new_words, noisy, level.grid_bits))
+        yield LevelDone(level, rows[-1])
     order = pc.sort_indices(words)
-    return words.take(order), masses[order.to_numpy()], even_shares
+    masses = masses[order.to_numpy()]
+    return ReleasedWords(words.take(order), masses, even_shares, pa.concat_tables(rows))
 
 
 def forecast_draws(price: Price) -> Draws:
@@ -198,15 +380,29 @@ def forecast_draws(price: Price) -> Draws:
     yield BEFORE_LEVELS, GATHER
     if rounds := [level for level in price.levels if isinstance(level, SetUnionLevel)]:
         yield "ngrams/words", rounds_steps(rounds, "ngrams/words")
+    above = [level for level in price.levels if isinstance(level, ForecastLevel)]
+    steps: list[Step] = []
     for level in price.levels:
         purpose = f"ngrams/forecast, level {level.level}"
         if isinstance(level, ListedWordsLevel):
-            steps = "unlisted_words", "keys_by_list", "positions_with_list"
-            before = steps_of(level, purpose, *steps)
-            yield purpose, [*before, *two_rounds_steps(level, purpose)]
+            names = "unlisted_words", "keys_by_list", "positions_with_list", "full_purses"
+            yield purpose, [*steps_of(level, purpose, *names), *two_rounds_steps(level, purpose)]
         elif isinstance(level, ForecastLevel):
-            before = steps_of(level, purpose, *positions_steps(level))
-            yield purpose, [*before, *two_rounds_steps(level, purpose)]
+            purses = ("full_purses",) if level is above[0] else ()
+            before = finds_steps(price, "words" if level is above[0] else "grams")
+            steps += steps_of(level, purpose, *purses, *before, *positions_steps(level))
+            steps += [*two_rounds_steps(level, purpose), *undecided_steps(level, purpose)]
+    if above:
+        steps += steps_of(above[-1], purpose, *finds_steps(price, "grams"))
+        counts = COUNTS_WITHIN_PURSES if price.counting is not None else ()
+        yield "ngrams/forecast", [*steps, *late_rounds_steps(above), *counts]
+
+
+def finds_steps(price: Price, pieces: str) -> tuple[str, ...]:
+    """What `PositionsTable.add_finds` asks, in runs that count what they find."""
+    if price.counting is None:
+        return ()
+    return f"finds_of_{pieces}", "ALTER TABLE next_purses RENAME TO purses;"
 
 
 def words_rounds(price: Price) -> NextRound:

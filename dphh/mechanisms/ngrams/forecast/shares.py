@@ -1,8 +1,9 @@
-"""How the levels share mu^2: by the finds that round 1 and the releases below let them expect."""
+"""How the levels share mu^2, and a user divides a purse: by the finds that round 1 and the releases
+below let them expect. These numbers decide what is found; the promise holds for any of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import log2
 
 #: The share of the run's delta for level 1's thresholds; the Gaussian rounds have the rest. A half
@@ -19,33 +20,31 @@ ONE_ROUND_PART = 1.05
 #: With a prior, level 1 has two rounds, each with a threshold for unlisted words. For each round:
 #: its share of the thresholds' delta.
 UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
-#: Where a level has two rounds, the first gets this part of the level's even share of mu^2.
+#: Round 1 of a level gets this part of an even share of mu^2.
 FIRST_OF_TWO_ROUNDS_PART = 0.25
 #: How the finds per gram of the level below are expected to change: on the level of the key they
 #: are this factor times those on the level below it. The last factor is for all levels above 4.
 FIND_RATE_FACTORS = {3: 0.25, 4: 0.35}
 FIND_RATE_FACTOR_ABOVE_4 = 0.65
-#: The worth of a gram of a later level, where one of the level whose share is chosen is worth 1.
-WORTH_OF_LATER_GRAM = 0.3
-#: Twice the share is taken to multiply a level's finds by 2^LEAST_GAIN_EXPONENT or more.
-LEAST_GAIN_EXPONENT = 0.05
-#: A share computed from few finds is uncertain. So it is averaged with the even share. The computed
-#: share has a weight of its number of finds; the even share has the first weight, or the second one
-#: if the computed share is larger, since longer lengths have only what this one leaves.
-EVEN_SHARE_WEIGHT = 30
-EVEN_SHARE_WEIGHT_IF_MORE = 120
-
-
-#: No round of a level above the first gets less than this part of an even share.
-#:
-#: Proof. A part is an even share, 1 / levels; f is FIRST_OF_TWO_ROUNDS_PART. Before a level above
-#: the first, with A levels after it, at least (A + 1) / 2 parts are left. This holds before level
-#: 2, since level 1 takes 1.1 parts at most. If it holds before a level, then `even` <= `most`, so
-#: round 2 gets `most` or less, which leaves A / 2 parts to the later levels. Round 1 therefore gets
-#: f / 2 parts or more. On the last level, round 2 gets the rest, (1 - f) / 2 parts or more. On any
-#: other level it gets a mean of `even`, which is no less, and of `least` or `most`, which are .16
-#: and .37 parts at least.
-LEAST_ROUND_PART = FIRST_OF_TWO_ROUNDS_PART / 2
+#: A gain is how often finds double where what users spend doubles: from LEAST_GAIN to 1.
+LEAST_GAIN = 0.05
+#: A gram of a later level is worth (gain / GAIN_OF_EQUAL_WORTH)^2 grams that this level's round 2
+#: would find with twice as much, from LEAST_WORTH_OF_LATER_GRAM to 1: where twice as much finds
+#: little more, nothing much is gained by keeping it either.
+GAIN_OF_EQUAL_WORTH = 0.35
+LEAST_WORTH_OF_LATER_GRAM = 0.1
+#: A later level is worth this part of the level at hand, at least.
+LEAST_WORTH_OF_LATER_LEVEL = 0.02
+#: A level gets at least this part of what it would have if the purse were divided evenly over the
+#: levels that the user can climb.
+LEAST_OF_EVEN = 0.6
+#: Where more finds more, a user keeps a part of a level's share for its late round, the more the
+#: larger the share: of a share p round 2 gets 1 - KEPT_PER_GAIN gain p, LEAST_PART_OF_ROUND_2 at
+#: least.
+KEPT_PER_GAIN = 1.4
+LEAST_PART_OF_ROUND_2 = 0.5
+#: What a user spends on being counted before the late rounds, as a part of a whole mu^2.
+LATE_PURSES_PART = 0.002
 
 
 def one_round_part(max_n: int) -> float:
@@ -54,48 +53,32 @@ def one_round_part(max_n: int) -> float:
     return min(ONE_ROUND_PART, max_n - WORD_ROUND_PARTS[0])
 
 
-@dataclass(frozen=True)
-class BudgetLeft:
-    """The share of the whole mu^2 that is left for this level and all later ones."""
+def gain_of(finds: float, finds_at_twice: float) -> float:
+    return min(max(log2(max(finds_at_twice, 1.0) / max(finds, 1.0)), LEAST_GAIN), 1.0)
 
-    left: float
-    level: int
-    levels: int
 
-    @property
-    def levels_after(self) -> int:
-        return self.levels - self.level
+def parts_of_round_2(
+    level: int, levels: int, finds: float, finds_at_twice: float, below: int
+) -> list[float]:
+    """The part of a purse that round 2 takes, by how many levels further up the user can climb.
 
-    def after_level(self, spent: float) -> BudgetLeft:
-        """What the next level and all later ones have, if this one spent this share."""
-        return BudgetLeft(self.left - spent, self.level + 1, self.levels)
+    `finds` are expected if users spend what is left in equal parts on this level and all later
+    ones, `finds_at_twice` if they spend twice that. `below`: the grams of the level below.
+    """
+    gain = gain_of(finds, finds_at_twice)
+    later_gram = min(max((gain / GAIN_OF_EQUAL_WORTH) ** 2, LEAST_WORTH_OF_LATER_GRAM), 1.0)
+    here = max(finds * gain, 1e-9)
+    rate, later, worths = finds / max(below, 1), finds, [here]
+    for longer in range(level + 1, levels + 1):
+        rate *= FIND_RATE_FACTORS.get(longer, FIND_RATE_FACTOR_ABOVE_4)
+        later *= rate
+        worths.append(max(later_gram * later, LEAST_WORTH_OF_LATER_LEVEL * here))
+    by_worth = enumerate(parts_by_climb(worths))
+    parts = [max(part, LEAST_OF_EVEN / (climb + 1)) for climb, part in by_worth]
+    return [part * max(1 - KEPT_PER_GAIN * gain * part, LEAST_PART_OF_ROUND_2) for part in parts]
 
-    def first_round_share(self) -> float:
-        return FIRST_OF_TWO_ROUNDS_PART * self.left / (self.levels_after + 1)
 
-    def even_second_share(self) -> float:
-        """Round 2's share if this level and all later ones got the same."""
-        return (1 - FIRST_OF_TWO_ROUNDS_PART) * self.left / (self.levels_after + 1)
-
-    def second_round_share(self, finds: float, finds_at_twice: float, grams_below: int) -> float:
-        """Round 2's share, from the finds that are expected with an even share and with twice
-        that, and from how many grams the level below released."""
-        first, left = self.first_round_share(), self.left
-        if not self.levels_after:
-            return left - first
-        gain = min(max(log2(max(finds_at_twice, 1) / max(finds, 1)), LEAST_GAIN_EXPONENT), 1.0)
-        rate, later, ahead = finds / max(grams_below, 1), finds, 0.0
-        for level in range(self.level + 1, self.levels + 1):
-            rate *= FIND_RATE_FACTORS.get(level, FIND_RATE_FACTOR_ABOVE_4)
-            later *= rate
-            ahead += WORTH_OF_LATER_GRAM * later
-        wanted = left * finds * gain / max(finds * gain + ahead, 1e-9)
-        part = 1 / self.levels
-        least = (part / 2) * (1 - FIRST_OF_TWO_ROUNDS_PART) * min(1, 0.3 + 3 * gain)
-        share = max(min(wanted, 2 * part) - first, least)
-        most = left - first - self.levels_after * part / 2
-        if most <= 0:
-            return self.even_second_share()
-        share, even = min(share, most), self.even_second_share()
-        of_even = EVEN_SHARE_WEIGHT_IF_MORE if share > even else EVEN_SHARE_WEIGHT
-        return (finds * share + of_even * even) / (finds + of_even)
+def parts_by_climb(worths: Sequence[float]) -> list[float]:
+    """The part that the first of several levels gets, by how many of the further ones a user can
+    climb to. `worths`: of the level and of those above it, in order."""
+    return [worths[0] / sum(worths[: climb + 1]) for climb in range(len(worths))]

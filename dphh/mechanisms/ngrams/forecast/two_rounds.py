@@ -1,18 +1,19 @@
 """One level of the forecast ladder, from top to bottom: round 1, the plan, round 2, the release.
 
-    forecast classes -> round 1 -> distributions of masses -> shares, weights and thresholds ->
-    round 2 -> the rule of signs -> release -> masses, the next level's forecast
+    forecast classes -> round 1 -> distributions of masses -> parts of purses, weights and
+    thresholds -> round 2 -> the rule of signs -> release -> masses, the next level's forecast
 
 A cell is a class of forecast and a bin of round 1's noised weight: cell = class * bins + bin. Only
-what `first_round`, `second_round` and `passing` return leaves the engine: the number of valid grams
-of each cell, the noised numbers of users by list size, the signs, and the grams that passed.
+what `first_round`, `later_round` and `passing` return leaves the engine: the number of valid grams
+of each cell, the noised numbers of users by list size and by purse, the signs, and the grams that
+passed. Grams that did not pass wait for the level's late round (`late_rounds.py`).
 `docs/ngrams.md` has the privacy statement; `dphh.udfs.rules.forecast` says what a user adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.forecast.masses import (
+    ROUND_1_SCALE,
     MassDistributions,
     estimated_masses,
     mass_distributions,
@@ -31,17 +33,26 @@ from dphh.mechanisms.ngrams.forecast.masses import (
 )
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
+    WeightScaling,
     plan_second_round,
     tails_by_signs,
     weight_scaling,
 )
-from dphh.mechanisms.ngrams.forecast.shares import BudgetLeft
+from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
+from dphh.mechanisms.ngrams.forecast.shares import parts_of_round_2
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.running import Step, integer_columns, steps_of
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
-from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, list_size_weight, norm_on_grid
+from dphh.udfs.rules.forecast import (
+    LIST_SIZE_BIN_STARTS,
+    ONE_PART,
+    PURSE_PARTS,
+    Reserve,
+    Spending,
+    count_weight,
+)
 
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
 PLAIN_WEIGHT = 64
@@ -50,11 +61,18 @@ PLAIN_WEIGHT = 64
 LATE_UNLISTED, EARLY_UNLISTED = -1, -2
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
-#: The tables of a level in the engine, which are dropped after it.
-LEVEL_TABLES = (
-    "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "list_sizes", "noised",
-    "round_1", "absent", "planned", "round_2", "absent_counts", "thresholds", "spurious",
-    "unlisted_words",
+#: A user whose weights g have squares that sum to less than this spends that much less.
+SATURATION = 2 * PLAIN_WEIGHT**2
+#: The tables of a round in the engine, which are dropped after it.
+ROUND_TABLES = (
+    "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "user_counts", "noised",
+    "undecided", "absent", "planned", "users_of_round", "later_round", "absent_counts",
+    "thresholds", "spurious", "unlisted_words",
+)  # fmt: skip
+#: The steps of a round after the first.
+LATER_ROUND = (
+    "forecast_weights", "forecast_later_round", "ALTER TABLE next_purses RENAME TO purses;",
+    "forecast_nonpositive_counts", "forecast_spurious", "forecast_released",
 )  # fmt: skip
 
 
@@ -64,31 +82,49 @@ class TwoRoundLevel:
 
     planned: ForecastLevel | ListedWordsLevel
     valid: ValidClasses
-    budget: BudgetLeft
     #: How many grams the level below released.
     below: int
+    #: Squared norms in grid units: what a purse has at most, and what round 1 takes of it.
+    full_purse: int
+    first: int
     #: From the noised number of users by list size: the forecast mass of each class, and an upper
     #: bound on the mass of every gram.
     forecasts_and_largest_mass: Callable[[Floats], tuple[Floats, float]]
     #: The largest allowed expected number of spurious grams, from the number of valid grams of each
     #: cell and from how many finds a plan of round 2 expects (0 before there is one).
     most_spurious: Callable[[Integers, float], float]
-
-    def sigma_of_round(self, share: float) -> float:
-        """The sigma of a round that has this share of the whole mu^2."""
-        return float(self.planned.total_sigma / share**0.5)
+    #: The purse that users are taken to have if the noised numbers of users tell nothing; if it is
+    #: full, all have that.
+    likely_purse: float
+    #: How many levels follow.
+    levels_after: int = 0
+    #: What users keep for being counted; None: nothing.
+    reserve: Reserve | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a level releases: (key, word, cell, first, second) of the grams that passed, listed ones
-    first; the mass of each; the shares of mu^2 that the rounds spent; and the bound on the expected
-    number of spurious grams."""
+    """What the two rounds of a level release: (key, word, cell, first, second) of the grams that
+    passed, listed ones first; the mass of each; the bound on the expected number of spurious grams;
+    the mean purse by round 1; and what the late round goes on with."""
 
     passed: Any
     masses: Floats
-    shares: tuple[float, float]
     most_spurious: float
+    mean_purse: float
+    seen: RoundsSeen
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsSeen:
+    """What both rounds of a level tell about the grams that they did not release."""
+
+    view: PartitionView
+    scaled_weights: WeightScaling
+    #: What a mass of 1 adds to the mean of a noised weight, in standard deviations of the noise: in
+    #: round 1, and in round 2 by (class, bin).
+    scale_1: float
+    scales_2: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,60 +141,71 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     """Draw both rounds of a level. Beyond what the three steps return, nothing that is private is
     seen here."""
     valid, sigma_grid = level.valid, level.planned.sigma_grid
-    bins = Bins(sigma_grid)
+    bins, even_parts = Bins(sigma_grid), (ONE_PART,) * (level.levels_after + 1)
+    spending = Spending(
+        level.full_purse,
+        level.first,
+        even_parts,
+        SATURATION,
+        level.planned.level,
+        reserve=level.reserve,
+    )
+    if level.planned.level == 1:  # all users spend alike
+        spending = replace(spending, saturation=0)
+    cell_sizes, list_sizes, purse_counts = first_round(host, valid, bins, spending, purpose)
+    # cell_sizes (class, bin): how many valid grams; list_sizes (bin) and purse_counts (climb,
+    # part): noised, how many users
 
-    first_share = level.budget.first_round_share()
-    first_norm = norm_on_grid(level.sigma_of_round(first_share), sigma_grid)
-    cell_sizes, list_sizes = first_round(host, valid, bins, first_norm, purpose)
-    # cell_sizes (class, bin): how many valid grams; list_sizes (bin): noised, how many users
-
-    # A noised number of users counts as 0 if noise alone could easily reach it.
-    users = list_sizes / list_size_weight(first_norm)
-    users_by_list_size = np.where(list_sizes > 2 * sigma_grid, users, 0.0)
-    scaled_weights = weight_scaling(users_by_list_size)
-    first_sigma = sigma_grid / first_norm
-    views = _views_by_partition(level, cell_sizes, users_by_list_size, first_sigma)
+    scaled_weights = weight_scaling(list_sizes, spending.saturation / PLAIN_WEIGHT**2)
+    purses = PursesSeen(purse_counts, level.full_purse, level.likely_purse)
+    first_sigma = sigma_grid / level.first**0.5
+    views = _views_by_partition(level, cell_sizes, list_sizes, first_sigma)
     sizes_by_noise = valid.sizes[:, None] * bins.noise_probabilities[None, :]
 
     @cache
-    def planned(view: PartitionView, most_spurious: float, share: float) -> RoundPlan:
+    def planned(view: PartitionView, most_spurious: float, squared_norm: float) -> RoundPlan:
         by_noise = view.partition.sums_of_parts(sizes_by_noise).ravel()
         posteriors = widened_posteriors(view.distributions.by_bin).reshape(by_noise.size, -1)
         rows = view.cell_sizes.ravel(), by_noise, posteriors, view.distributions.masses
-        return plan_second_round(*rows, level.sigma_of_round(share), most_spurious, scaled_weights)
+        sigma = sigma_grid / squared_norm**0.5
+        return plan_second_round(*rows, sigma, most_spurious, scaled_weights)
 
     # Any rule may choose the view, because it sees only round 1's outputs and earlier releases.
-    even, most_spurious = level.budget.even_second_share(), level.most_spurious(cell_sizes, 0.0)
+    even = purses.mean(less=level.first) / (level.levels_after + 1)
+    most_spurious = level.most_spurious(cell_sizes, 0.0)
     view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
     finds = planned(view, most_spurious, even).finds
     most_spurious = level.most_spurious(cell_sizes, finds)
-    second_share = even  # level 1, of a list's words, has an even share in all
     if level.planned.level > 1:
         at_twice = planned(view, most_spurious, 2 * even).finds
-        second_share = level.budget.second_round_share(finds, at_twice, level.below)
-    plan = planned(view, most_spurious, second_share)
+        last = level.planned.level + level.levels_after
+        parts = parts_of_round_2(level.planned.level, last, finds, at_twice, level.below)
+        spending = replace(spending, parts=tuple(int(part * ONE_PART) for part in parts))
+    squared_norm = purses.mean_spent(spending.parts, less=level.first)
+    plan = planned(view, most_spurious, squared_norm)
     part_of_class, shape = view.partition.part_of_class, view.cell_sizes.shape
-    weights = np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
-    weights = weights.reshape(shape)[part_of_class]
+    weights = whole_weights(plan.weights).reshape(shape)[part_of_class]
     # weights (class, bin)
 
-    second_norm = norm_on_grid(level.sigma_of_round(second_share), sigma_grid)
-    nonpositive = second_round(host, valid, bins, weights, second_norm, purpose)
+    nonpositive = later_round(host, valid, bins, weights, spending, purpose)
     # nonpositive (class, bin): how many valid grams have a noised weight of 0 or less
     signs = view.partition.sums_of_parts(nonpositive).ravel()
     tails = tails_by_signs(plan.tails, signs, most_spurious)
-    thresholds = _thresholds_for_tails(tails, bins).reshape(shape)[part_of_class]
+    thresholds = thresholds_for_tails(tails, bins).reshape(shape)[part_of_class]
     passed = passing(host, valid, bins, thresholds, purpose)
     # passed (key, word, cell, first, second): an unlisted word has no key, all others no word
 
     grams = passed.filter(pc.is_valid(passed.column("key")))
     keys, cells, first, second = integer_columns(grams, "key", "cell", "first", "second")
     classes = valid.classes_of(keys)
+    first_norm, second_norm = level.first**0.5, squared_norm**0.5
+    sigmas = first_sigma, sigma_grid / second_norm
+    scales = scaled_weights(weights.ravel() / PLAIN_WEIGHT)
     masses = estimated_masses(
         first / first_norm,
         second / second_norm,
-        scaled_weights(weights.ravel()[cells] / PLAIN_WEIGHT),
-        (first_sigma, sigma_grid / second_norm),
+        scales[cells],
+        sigmas,
         view.distributions,
         part_of_class[classes],
     )
@@ -171,55 +218,87 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
             first / first_norm,
             second / second_norm,
             np.where(cells == EARLY_UNLISTED, 0.0, weight),
-            (first_sigma, sigma_grid / second_norm),
+            sigmas,
         )
         passed, masses = pa.concat_tables([grams, words]), np.append(masses, of_words)
-    host.drop(*LEVEL_TABLES)
-    return Drawn(passed, masses, (first_share, second_share), most_spurious)
+    seen = RoundsSeen(
+        view,
+        scaled_weights,
+        ROUND_1_SCALE / first_sigma,
+        scales.reshape(weights.shape) / sigmas[1],
+    )
+    return Drawn(passed, masses, most_spurious, purses.mean(), seen)
 
 
 def first_round(
-    host: Host, valid: ValidClasses, bins: Bins, norm: int, purpose: str
-) -> tuple[Integers, Integers]:
-    """Round 1, in which a user's norm is `norm` grid units. Returns how many valid grams each cell
-    has, held and absent together, and the noised numbers of users by list size."""
+    host: Host, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
+) -> tuple[Integers, Floats, Floats]:
+    """Round 1. Returns how many valid grams each cell has, held and absent together; and, without
+    what noise alone could easily show, the noised numbers of users by list size, and by how far
+    they can climb and what part of a purse they have."""
     unlisted = valid.rule_for_unlisted
     for table, columns in _public_tables(valid).items():
         host.put(table, columns)
     if unlisted is None:
-        no_words = {"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())}
-        host.put("unlisted_words", pa.table(no_words))
+        put_no_unlisted_words(host)
     host.run(
         "forecast_round_1",
-        norm=norm,
+        spending=Lookup(spending),
         bins=len(bins.starts),
-        list_size_bins=len(LIST_SIZE_BIN_STARTS),
+        user_bins=len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(spending.parts),
         first_unlisted_key=-1 if unlisted is None else len(valid),
         unlisted_threshold=0 if unlisted is None else unlisted.first_threshold,
-        **_noise_parameters(bins, purpose),
+        **noise_parameters(bins, purpose),
     )
-    # round_1 (key, name, noisy, cell), of grams that a user holds; absent (cell, grams), of others
+    # undecided (key, name, first, cell), of grams that a user holds; absent (cell, grams)
     sizes = host.take("forecast_cells")
     # (cell, grams), of held and absent grams together
-    lists = host.take("list_sizes").sort_by("bin")
-    # (bin, noisy), the noised numbers of users by list size
-    return _by_class_and_bin(sizes, "grams", valid, bins), lists.column("noisy").to_numpy()
+    users = users_counted(host, bins, count_weight(spending.first))
+    list_sizes, purses = np.split(users, [len(LIST_SIZE_BIN_STARTS)])
+    return _by_class_and_bin(sizes, "grams", valid, bins), list_sizes, purses
 
 
-def second_round(
-    host: Host, valid: ValidClasses, bins: Bins, weights: Integers, norm: int, purpose: str
+def put_no_unlisted_words(host: Host) -> None:
+    """The table of words that a list lacks, where there is no list."""
+    nothing = {"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())}
+    host.put("unlisted_words", pa.table(nothing))
+
+
+def users_counted(host: Host, bins: Bins, weight: int) -> Floats:
+    """The noised number of users of each bin, of whom each added `weight`; 0 where noise alone
+    could easily reach it."""
+    noisy = host.take("user_counts").sort_by("bin").column("noisy").to_numpy()
+    return np.where(noisy > 2 * bins.sigma_grid, noisy / max(weight, 1), 0.0)
+
+
+def later_round(
+    host: Host,
+    valid: ValidClasses,
+    bins: Bins,
+    weights: Integers,
+    spending: Spending,
+    purpose: str,
 ) -> Integers:
     """Round 2, by the weights (class, bin). Returns how many valid grams of each cell have a noised
     weight of 0 or less."""
     unlisted = valid.rule_for_unlisted
     of_unlisted = None if unlisted is None else (unlisted.weight, 0)
-    host.put("planned", _table_by_cell(weights, "weight", of_unlisted))
+    planned = _table_by_cell(weights, "weight", of_unlisted)
+    counts = draw_later_round(host, planned, bins, spending, purpose)
+    return _by_class_and_bin(counts, "nonpositive", valid, bins)
+
+
+def draw_later_round(host: Host, planned: Any, bins: Bins, spending: Spending, purpose: str) -> Any:
+    """A round after the first, by the weights of `planned` (cell, weight). Returns (cell,
+    nonpositive), how many valid grams of each cell have a noised weight of 0 or less."""
+    host.put("planned", planned)
     host.bring("g", "forecast_weights", to="positions")
     # brought to users: the weight of each gram's cell
-    host.run("forecast_round_2", norm=norm, **_noise_parameters(bins, purpose))
-    # round_2 (key, cell, first, second); absent_counts (cell, grams, nonpositive)
-    counts = host.take("forecast_nonpositive_counts")
-    return _by_class_and_bin(counts, "nonpositive", valid, bins)
+    host.run("forecast_later_round", spending=Lookup(spending), **noise_parameters(bins, purpose))
+    # later_round (key, name, cell, first, second); absent_counts (cell, grams, nonpositive)
+    host.rename_replacing("next_purses", "purses")
+    # purses (block, purses, tops), after the round
+    return host.take("forecast_nonpositive_counts")
 
 
 def passing(host: Host, valid: ValidClasses, bins: Bins, thresholds: Integers, purpose: str) -> Any:
@@ -229,14 +308,26 @@ def passing(host: Host, valid: ValidClasses, bins: Bins, thresholds: Integers, p
     unlisted = valid.rule_for_unlisted
     of_unlisted = None if unlisted is None else (unlisted.second_threshold, REACHED_BY_ALL)
     host.put("thresholds", _table_by_cell(thresholds, "threshold", of_unlisted))
-    parameters = _noise_parameters(bins, purpose)
-    host.run("forecast_spurious", valid=Lookup(valid), bins=len(bins.starts), **parameters)
+    return draw_passing(host, valid, len(bins.starts), bins, purpose)
+
+
+def draw_passing(
+    host: Host, valid: ValidClasses, cells_of_class: int, bins: Bins, purpose: str
+) -> Any:
+    """`passing`, by the table thresholds (cell, threshold)."""
+    parameters = noise_parameters(bins, purpose)
+    host.run("forecast_spurious", valid=Lookup(valid), bins=cells_of_class, **parameters)
     # spurious (class, position, key, cell, first, second), of absent grams
     order = [("key", "ascending"), ("word", "ascending")]
     return host.take("forecast_released").sort_by(order)
 
 
-def _noise_parameters(bins: Bins, purpose: str) -> dict[str, Any]:
+def whole_weights(weights: Floats) -> Integers:
+    """Planned weights as whole numbers, above 0."""
+    return np.maximum(1, np.rint(weights * PLAIN_WEIGHT)).astype(np.int64)
+
+
+def noise_parameters(bins: Bins, purpose: str) -> dict[str, Any]:
     """The parameters of every query that draws noise."""
     return {"sigma": bins.noise.sigma, "purpose": purpose}
 
@@ -296,7 +387,7 @@ def _views_by_partition(
     return views
 
 
-def _thresholds_for_tails(tails: Floats, bins: Bins) -> Integers:
+def thresholds_for_tails(tails: Floats, bins: Bins) -> Integers:
     """For each tail probability, the least integer that the noise reaches with at most this
     probability, by the noise's exact distribution."""
     noise = bins.noise
@@ -311,14 +402,8 @@ def _thresholds_for_tails(tails: Floats, bins: Bins) -> Integers:
 
 def two_rounds_steps(level: ForecastLevel | ListedWordsLevel, purpose: str) -> list[Step]:
     """What `draw_two_rounds` asks."""
-    bins = {"bins": len(BIN_STARTS_IN_SIGMAS), "list_size_bins": len(LIST_SIZE_BIN_STARTS)}
-    first, second = {"first_unlisted_key": -1, "unlisted_threshold": 0}, {}
-    if isinstance(level, ListedWordsLevel):
-        first, second = {"norm": level.first_unit}, {"norm": level.second_unit}
-    names = "forecast_round_1", "forecast_cells", "list_sizes"
-    after = "forecast_weights", "forecast_round_2", "forecast_nonpositive_counts"
-    passing = "forecast_spurious", "forecast_released"
-    return [
-        *steps_of(level, purpose, *names, **bins, **first),
-        *steps_of(level, purpose, *after, *passing, **bins, **second),
-    ]
+    known = {"bins": len(BIN_STARTS_IN_SIGMAS)}
+    if isinstance(level, ForecastLevel):  # no list
+        known |= {"first_unlisted_key": -1, "unlisted_threshold": 0}
+    names = "forecast_round_1", "forecast_cells", "user_counts"
+    return steps_of(level, purpose, *names, *LATER_ROUND, **known)

@@ -126,26 +126,48 @@ def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
 class PositionsTable:
     """The table `positions` of a host: where in users' texts the valid grams of a level are. It is
     updated rung by rung. A continued run does not ask for levels that it drew before, so one update
-    may have to process several rungs. `keeps_users`: what is found will be counted in `users`."""
+    may have to process several rungs.
 
-    def __init__(self, host: Host, *, keeps_users: bool = False) -> None:
+    `keeps_users`: what is found will be counted in `users`. `keeps_levels`: the table of each level
+    from 2 on stays, as positions_2 and so on, for a later round of that level."""
+
+    def __init__(
+        self, host: Host, *, keeps_users: bool = False, keeps_levels: bool = False
+    ) -> None:
         self.host = host
-        self._keeps_users = keeps_users
+        self._keeps_users, self._keeps_levels = keeps_users, keeps_levels
         self._rungs_done = 0
 
     def update_positions(self, ladder: Ladder) -> None:
         """Bring the table `positions` up to the ladder's top rung."""
         for rung in ladder.rungs[self._rungs_done :]:
-            if rung.level == 1:
-                released = Lookup(indices_by_word(ladder.vocabulary))
-                self.host.run("positions_of_words", released=released)
-                if not self._keeps_users:
-                    self.host.drop("users")
-            else:
-                self.host.run("positions_of_grams", released=Lookup(KeyIndex(rung.keys)))
+            pieces, released = _released(ladder, rung)
+            if self._keeps_levels and self._keeps_users:
+                self.add_finds(ladder, rung)
+            self.host.run(f"positions_of_{pieces}", released=released)
+            if rung.level == 1 and not self._keeps_users:
+                self.host.drop("users")
             # next_positions (block, user_hashes, lengths, keys)
+            if rung.level > 1 and self._keeps_levels:
+                self.keep_positions(rung.level)
             self.host.rename_replacing("next_positions", "positions")
             self._rungs_done = rung.level
+
+    def add_finds(self, ladder: Ladder, rung: Rung) -> None:
+        """Add to each user's finds, in the table `purses`, those of this rung that they hold."""
+        pieces, released = _released(ladder, rung)
+        self.host.run(f"finds_of_{pieces}", released=released)
+        self.host.rename_replacing("next_purses", "purses")
+
+    def keep_positions(self, level: int) -> None:
+        self.host.rename_replacing("positions", f"positions_{level}")
+
+
+def _released(ladder: Ladder, rung: Rung) -> tuple[str, Lookup]:
+    """The pieces of the next level's grams, and the numbers of those that were released."""
+    if rung.level == 1:
+        return "words", Lookup(indices_by_word(ladder.vocabulary))
+    return "grams", Lookup(KeyIndex(rung.keys))
 
 
 def positions_steps(level: Level) -> tuple[str, str]:

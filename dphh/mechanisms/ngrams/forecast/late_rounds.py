@@ -1,0 +1,267 @@
+"""After all levels: a late round for each, in which users spend what they have left.
+
+What a user keeps for longer grams is often not spent, because the user holds none. So each level
+gets one more round over the grams that its two rounds left undecided. A cell is then a class and
+the bins of both noised weights; weights, thresholds and the rule of signs are those of round 2
+(`two_rounds.py`). What a late round finds is released, and is no part of longer grams: no number of
+a released gram changes, and no new gram becomes valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.engines.host import Host, Lookup
+from dphh.mechanisms.ngrams.forecast.masses import CORRECTED_DEVIATIONS, widened_posteriors
+from dphh.mechanisms.ngrams.forecast.plan_round import (
+    RoundPlan,
+    plan_second_round,
+    tails_by_signs,
+)
+from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
+from dphh.mechanisms.ngrams.forecast.shares import parts_by_climb
+from dphh.mechanisms.ngrams.forecast.two_rounds import (
+    LATER_ROUND,
+    PLAIN_WEIGHT,
+    ROUND_TABLES,
+    SATURATION,
+    RoundsSeen,
+    TwoRoundLevel,
+    draw_later_round,
+    draw_passing,
+    noise_parameters,
+    put_no_unlisted_words,
+    thresholds_for_tails,
+    users_counted,
+    whole_weights,
+)
+from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.mechanisms.running import Step, integer_columns, steps_of
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
+from dphh.udfs.rules.forecast import ONE_PART, PURSE_PARTS, Reserve, Spending
+
+#: The part of a level's allowed spurious grams that its first two rounds may release.
+SPURIOUS_PART_OF_TWO_ROUNDS = 0.8
+#: Which part of what a user may spend in a late round is spent, as far as plans know.
+USUALLY_SPENT = 0.8
+#: Rows of a plan: undecided grams of one class whose noised weights together have about the same
+#: precision and are about as many standard deviations above 0. The steps of both.
+_PRECISION_STEPS, _DEVIATION_STEPS = 2.0, 2.0
+_LEAST_DEVIATION, _MOST_DEVIATION = -3, 16
+#: The tables of a level that its late round goes on with.
+KEPT_TABLES = ("positions", "undecided", "absent")
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided:
+    """A level's grams that its two rounds left undecided: how many each cell has, and what both
+    rounds tell of them. `most_spurious`: how many spurious grams the late round may release."""
+
+    level: TwoRoundLevel
+    seen: RoundsSeen
+    cells: Integers
+    sizes: Integers
+    most_spurious: float
+
+    @cached_property
+    def rows(self) -> Rows:
+        return rows_of_cells(self.seen, self.cells, self.sizes)
+
+    def planned(self, squared_norm: float) -> RoundPlan:
+        """The plan of a round in which users spend this much."""
+        rows, masses = self.rows, self.seen.view.distributions.masses
+        sigma = self.level.planned.sigma_grid / squared_norm**0.5
+        sizes = rows.sizes, rows.sizes * rows.posteriors[:, 0]
+        posteriors = widened_posteriors(rows.posteriors)
+        most, scaled = self.most_spurious, self.seen.scaled_weights
+        return plan_second_round(*sizes, posteriors, masses, sigma, most, scaled)
+
+    def worth(self, purse: float) -> float:
+        """How many more grams would be found if users spent a whole purse, not half of it."""
+        half, whole = (self.planned(part).finds for part in (purse / 2, purse))
+        return max(whole - half, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The row of each cell; and of each row, its grams, the mean sum of weighted noised weights and
+    precision of its cells, and the posterior over masses."""
+
+    of_cell: Integers
+    sizes: Floats
+    weighted: Floats
+    precisions: Floats
+    posteriors: Floats
+    parts: Integers
+
+
+def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> Rows:
+    """Puts cells into rows. A row is a function of its cell alone, and so the same for held and for
+    absent grams: from exact noised weights of held ones, rows would tell which are held."""
+    bins = len(BIN_STARTS_IN_SIGMAS)
+    inner = BIN_STARTS_IN_SIGMAS[1:]
+    middles = np.append(inner - 0.25, inner[-1] + 0.25)
+    of_round_1, second_bin = np.divmod(cells, bins)
+    class_number, first_bin = np.divmod(of_round_1, bins)
+    scale_2 = seen.scales_2.ravel()[of_round_1]
+    weighted = seen.scale_1 * middles[first_bin] + scale_2 * middles[second_bin]
+    precision = seen.scale_1**2 + scale_2**2
+    part = seen.view.partition.part_of_class[class_number]
+    deviation = np.floor(weighted / np.sqrt(precision) * _DEVIATION_STEPS)
+    columns = np.stack(
+        [
+            part,
+            np.round(np.log(precision) * _PRECISION_STEPS).astype(np.int64),
+            np.clip(deviation, _LEAST_DEVIATION, _MOST_DEVIATION).astype(np.int64),
+        ]
+    )
+    distinct, of_cell = np.unique(columns, axis=1, return_inverse=True)
+    of_cell = of_cell.ravel()
+
+    def sums(values: Any) -> Floats:
+        return np.bincount(of_cell, values, minlength=distinct.shape[1]).astype(np.float64)
+
+    grams = sums(sizes)
+    weighted, precision = (sums(sizes * each) / grams for each in (weighted, precision))
+    distributions = seen.view.distributions
+    logs = np.log(distributions.by_class[distinct[0]] + 1e-300)
+    masses = distributions.masses[None, :]
+    logs += masses * weighted[:, None] - masses**2 * precision[:, None] / 2
+    posteriors = np.exp(logs - logs.max(1, keepdims=True))
+    posteriors /= posteriors.sum(1, keepdims=True)
+    return Rows(of_cell, grams, weighted, precision, posteriors, distinct[0])
+
+
+def keep_undecided(
+    host: Host, level: TwoRoundLevel, seen: RoundsSeen, keys: Integers, purpose: str
+) -> Undecided:
+    """What the two rounds of a level, which released these keys, leave to its late round. Its
+    tables are kept under names of their own."""
+    bins = Bins(level.planned.sigma_grid)
+    host.put("released", pa.table({"key": keys}))
+    host.drop("undecided", "absent")
+    host.run("forecast_undecided", bins=len(bins.starts), **noise_parameters(bins, purpose))
+    # undecided (key, name, first, cell); absent (cell, grams)
+    (cells, sizes) = integer_columns(host.take("forecast_cells"), "cell", "grams")
+    # how many grams each cell has, held and absent together
+    for table in ("undecided", "absent"):
+        host.rename_replacing(table, f"{table}_{level.planned.level}")
+    host.drop("released", *ROUND_TABLES)
+    order = np.argsort(cells)
+    most_spurious = level.most_spurious(sizes, 0.0)
+    left = most_spurious * (1 / SPURIOUS_PART_OF_TWO_ROUNDS - 1)
+    return Undecided(level, seen, cells[order], sizes[order], left)
+
+
+def draw_late_rounds(
+    host: Host,
+    undecided: Sequence[Undecided],
+    full_purse: int,
+    counted_for: int,
+    reserve: Reserve | None,
+) -> list[tuple[Integers, Floats]]:
+    """The late round of each level, in order: the keys that it releases and their masses. Users
+    spend `counted_for` of their purses on being counted first."""
+    first = undecided[0].level.planned
+    top = undecided[-1].level.planned.level
+    bins = Bins(first.sigma_grid)
+    spending = Spending(full_purse, counted_for, reserve=reserve)
+    host.run(
+        "late_purses",
+        spending=Lookup(spending),
+        user_bins=PURSE_PARTS * (top - 1),
+        **noise_parameters(bins, "ngrams/forecast, late purses"),
+    )
+    host.rename_replacing("next_purses", "purses")
+    # purses (block, purses, tops)
+    counts = users_counted(host, bins, int(counted_for**0.5))
+    # counts (top level, part of a purse): noised, how many users
+    host.drop("user_counts", "users_of_round")
+    purses = PursesSeen(counts, full_purse, full_purse / 3)
+    worths = [each.worth(purses.mean(least_climb=place)) for place, each in enumerate(undecided)]
+    found = []
+    for place, each in enumerate(undecided):
+        parts = tuple(int(part * ONE_PART) for part in parts_by_climb(worths[place:]))
+        from_here = (0,) * place + parts
+        squared_norm = purses.mean_spent(from_here, least_climb=place)
+        purses.after_spending(from_here, USUALLY_SPENT)
+        level = each.level.planned.level
+        spending = Spending(full_purse, 0, parts, SATURATION, level, True, reserve)
+        found.append(_draw_late_round(host, each, spending, squared_norm))
+    return found
+
+
+def _draw_late_round(
+    host: Host, each: Undecided, spending: Spending, squared_norm: float
+) -> tuple[Integers, Floats]:
+    level, rows = each.level.planned, each.rows
+    purpose = f"ngrams/forecast, level {level.level}, late"
+    bins, plan = Bins(level.sigma_grid), each.planned(squared_norm)
+    for table in KEPT_TABLES:
+        host.rename_replacing(f"{table}_{level.level}", table)
+    put_no_unlisted_words(host)
+    weights = whole_weights(plan.weights)
+    by_cell = {
+        # Released grams, in the cell -1, get nothing.
+        "cell": np.append(each.cells, -1),
+        "weight": np.append(weights[rows.of_cell], 0),
+    }
+    counts = draw_later_round(host, pa.table(by_cell), bins, spending, purpose)
+    # (cell, nonpositive)
+    cells, nonpositive = integer_columns(counts, "cell", "nonpositive")
+    row_of = rows.of_cell[np.searchsorted(each.cells, cells)]
+    signs = np.bincount(row_of, nonpositive, minlength=len(rows.sizes))
+    tails = tails_by_signs(plan.tails, signs, each.most_spurious)
+    thresholds = thresholds_for_tails(tails, bins)[rows.of_cell]
+    host.put("thresholds", pa.table({"cell": each.cells, "threshold": thresholds}))
+    passed = draw_passing(host, each.level.valid, len(bins.starts) ** 2, bins, purpose)
+    # passed (key, word, cell, first, second)
+    host.drop("positions", *ROUND_TABLES)
+    keys, cells, noisy = integer_columns(passed, "key", "cell", "second")
+    row = rows.of_cell[np.searchsorted(each.cells, cells)]
+    scale = each.seen.scaled_weights(weights / PLAIN_WEIGHT)[row]
+    scale *= squared_norm**0.5 / level.sigma_grid
+    return keys, _late_masses(each, row, noisy / level.sigma_grid, scale)
+
+
+def _late_masses(each: Undecided, row: Integers, noisy: Floats, scale: Floats) -> Floats:
+    """The mass of each gram that a late round found, from its row and its noised weight there, both
+    in standard deviations of the noise: their mean or, where this is near 0, the geometric mean of
+    the masses by their posterior."""
+    rows, distributions = each.rows, each.seen.view.distributions
+    precision = rows.precisions[row] + scale**2
+    weighted = rows.weighted[row] + scale * noisy
+    mean, deviation = weighted / precision, precision**-0.5
+    masses = distributions.masses[None, 1:]
+    logs = np.log(distributions.by_class[rows.parts[row], 1:] + 1e-300)
+    logs -= ((mean[:, None] - masses) / deviation[:, None]) ** 2 / 2
+    weights = np.exp(logs - logs.max(1, keepdims=True))
+    weights /= weights.sum(1, keepdims=True)
+    near_0 = mean <= CORRECTED_DEVIATIONS * deviation
+    return np.where(near_0, np.exp(weights @ np.log(masses[0])), mean)
+
+
+def undecided_steps(level: ForecastLevel, purpose: str) -> list[Step]:
+    """What `keep_undecided` asks."""
+    kept = [f"ALTER TABLE {table} RENAME TO {table}_{level.level};" for table in KEPT_TABLES]
+    steps = "forecast_undecided", "forecast_cells", *kept
+    return steps_of(level, purpose, *steps, bins=len(BIN_STARTS_IN_SIGMAS))
+
+
+def late_rounds_steps(levels: Sequence[ForecastLevel]) -> list[Step]:
+    """What `draw_late_rounds` asks."""
+    bins = len(BIN_STARTS_IN_SIGMAS) ** 2
+    purpose, renamed = "ngrams/forecast, late purses", "ALTER TABLE next_purses RENAME TO purses;"
+    asked = steps_of(levels[0], purpose, "late_purses", renamed, "user_counts")
+    for level in levels:
+        purpose = f"ngrams/forecast, level {level.level}, late"
+        kept = [f"ALTER TABLE {table}_{level.level} RENAME TO {table};" for table in KEPT_TABLES]
+        asked += steps_of(level, purpose, *kept, *LATER_ROUND, bins=bins)
+    return asked

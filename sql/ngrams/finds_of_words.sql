@@ -1,0 +1,14 @@
+-- In runs that count what they find: how many of the released words each user holds. What a user
+-- holds, the user keeps a part of the purse for.
+-- In: users (block, user_hashes, lengths, ids, words); purses; $released, the released words and
+-- their numbers. Out: next_purses.
+CREATE TEMP TABLE next_purses AS
+SELECT
+    held.block,
+    purses.purses,
+    purses.tops,
+    dphh_finds(
+        held.lengths, dphh_numbers_of_words(held.ids, held.words, $released), purses.finds
+    ) AS finds
+FROM users AS held
+INNER JOIN purses ON held.block = purses.block;
