@@ -76,15 +76,15 @@ def _compared_with_truth(path: Path, release: Release) -> list[tuple[str, int, i
             truth AS (SELECT word, count(DISTINCT author) AS users FROM words GROUP BY word)
             SELECT
                 CASE
-                    WHEN users = 1 THEN 'held by one person alone'
-                    WHEN users <= 5 THEN 'held by 2 to 5 people'
-                    WHEN users < 100 THEN 'held by 6 to 99 people'
-                    WHEN users < 1000 THEN 'held by 100 to 999 people'
+                    WHEN truth.users = 1 THEN 'held by one person alone'
+                    WHEN truth.users <= 5 THEN 'held by 2 to 5 people'
+                    WHEN truth.users < 100 THEN 'held by 6 to 99 people'
+                    WHEN truth.users < 1000 THEN 'held by 100 to 999 people'
                     ELSE 'held by 1,000 people or more'
                 END AS kind,
                 count(*),
                 count(release.item)
             FROM truth LEFT JOIN release ON truth.word = release.item
-            GROUP BY kind ORDER BY max(users) DESC
+            GROUP BY kind ORDER BY max(truth.users) DESC
             """
         ).fetchall()
