@@ -148,4 +148,4 @@ def test_other_rows_are_another_request_and_the_manifest_says_which(
     assert corpus_from_json(json.loads(json.dumps(plans[1].corpus.to_json()))) == plans[1].corpus
     assert "where=\"country = 'DE'\"" in repr(plans[1].corpus)
     assert "country" in plans[1].sql()
-    assert "in rows where country = 'DE'" in repr(german)
+    assert "of country DE" in repr(german)
