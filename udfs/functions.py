@@ -81,12 +81,12 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
 
 
 WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
-#: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 #: The columns of users' purses: purses, tops, finds.
 PURSES = (LONGS, LONGS, LONGS)
 WEIGHTS_AND_PURSES = pa.struct(
     [("contributions", WEIGHTS_TYPE), ("purses", LONGS), ("tops", LONGS), ("finds", LONGS)]
 )
+#: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 ONE_INT, ONE_LONG, ONE_DOUBLE = Constant(pa.int32()), Constant(LONG), Constant(pa.float64())
 ONE_TEXT, ONE_UINT64 = Constant(TEXT), Constant(UINT64_AS_DECIMAL)

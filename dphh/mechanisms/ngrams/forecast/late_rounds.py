@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import Host, Lookup
-from dphh.mechanisms.ngrams.forecast.masses import CORRECTED_DEVIATIONS, widened_posteriors
+from dphh.mechanisms.ngrams.forecast.masses import corrected_masses, widened_posteriors
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
     plan_second_round,
@@ -180,7 +180,7 @@ def draw_late_rounds(
         **noise_parameters(bins, "ngrams/forecast, late purses"),
     )
     host.rename_replacing("next_purses", "purses")
-    # purses (block, purses, tops)
+    # purses (block, purses, tops, finds)
     counts = users_counted(host, bins, int(counted_for**0.5))
     # counts (top level, part of a purse): noised, how many users
     host.drop("user_counts", "users_of_round")
@@ -233,19 +233,12 @@ def _draw_late_round(
 
 def _late_masses(each: Undecided, row: Integers, noisy: Floats, scale: Floats) -> Floats:
     """The mass of each gram that a late round found, from its row and its noised weight there, both
-    in standard deviations of the noise: their mean or, where this is near 0, the geometric mean of
-    the masses by their posterior."""
-    rows, distributions = each.rows, each.seen.view.distributions
+    in standard deviations of the noise."""
+    rows = each.rows
     precision = rows.precisions[row] + scale**2
-    weighted = rows.weighted[row] + scale * noisy
-    mean, deviation = weighted / precision, precision**-0.5
-    masses = distributions.masses[None, 1:]
-    logs = np.log(distributions.by_class[rows.parts[row], 1:] + 1e-300)
-    logs -= ((mean[:, None] - masses) / deviation[:, None]) ** 2 / 2
-    weights = np.exp(logs - logs.max(1, keepdims=True))
-    weights /= weights.sum(1, keepdims=True)
-    near_0 = mean <= CORRECTED_DEVIATIONS * deviation
-    return np.where(near_0, np.exp(weights @ np.log(masses[0])), mean)
+    mean = (rows.weighted[row] + scale * noisy) / precision
+    parts = rows.parts[row]
+    return corrected_masses(mean, precision**-0.5, each.seen.view.distributions, parts)
 
 
 def undecided_steps(level: ForecastLevel, purpose: str) -> list[Step]:

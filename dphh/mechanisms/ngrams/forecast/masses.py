@@ -104,6 +104,14 @@ def estimated_masses(
     or, if this is near 0, the geometric mean of the masses by their posterior. `classes`: each
     gram's class. The other parameters are those of `precision_weighted_mean`."""
     mean, deviation = precision_weighted_mean(first_weights, second_weights, second_scales, sigmas)
+    return corrected_masses(mean, deviation, distributions, classes)
+
+
+def corrected_masses(
+    mean: Floats, deviation: Floats, distributions: MassDistributions, classes: Integers
+) -> Floats:
+    """These estimates of masses, with their standard deviations; but where one is near 0, the
+    geometric mean of the masses by their posterior in the gram's class."""
     masses, by_class = distributions.masses, distributions.by_class
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
