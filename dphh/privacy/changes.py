@@ -45,15 +45,18 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.counts import LOST_SHARE, IntervalMargins, lost_margins, most_removed_by_bounding
-from dphh.privacy.search import ndtri
+from dphh.privacy.counts import (
+    LOST_SHARE,
+    IntervalMargins,
+    lost_margins,
+    most_removed_by_bounding,
+    upper_quantile,
+)
 from dphh.udfs.arrays import Integers
 from dphh.udfs.rules.counts import Weighing
 
 #: Of an interval's share, the part for the bound on x that the bound on losses needs.
 _X_SHARE = 0.1
-#: More than the relative error of a normal quantile that is computed in floats.
-_QUANTILE_MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class NoisedCounts:
         if not classes:
             return np.zeros(len(self.estimates))
         margins = IntervalMargins(0, 0, lost_margins(self.sigma, classes, failing_losses))
-        x = self.most_noised + int(np.ceil(quantile(failing_x) * self.sigma + 0.5))
+        x = self.most_noised + int(np.ceil(upper_quantile(failing_x) * self.sigma + 0.5))
         taken = most_removed_by_bounding(np.maximum(x, 0), self.losses, self.weighing, margins)
         return taken / self.weighing.unit
 
@@ -100,11 +103,6 @@ class Changes:
     low: Integers
     high: Integers
     sign: Integers
-
-
-def quantile(failing: float) -> float:
-    """What a standard Gaussian exceeds with probability `failing` at most."""
-    return max(0.0, -float(ndtri(failing)) * (1 + _QUANTILE_MARGIN))
 
 
 def changes(
@@ -133,7 +131,7 @@ def _intervals(
     units = [counts.weighing.unit for counts in (later, earlier)]
     # A noised weight was rounded to a grid unit when it was drawn, and to a user when shown.
     rounding = sum(1 / (2 * unit) for unit in units) + 1.0
-    reach = quantile(side * (1 - _X_SHARE * are_bounded)) * spread + rounding
+    reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * spread + rounding
     difference = later.estimates - earlier.estimates
     lost_later, lost_earlier = (
         counts.lost_users(side * _X_SHARE, lost / 2) for counts in (later, earlier)

@@ -127,8 +127,12 @@ def lost_margins(sigma: int, loss_count: int, failing: Fraction) -> tuple[int, .
 
 def _bound_of_noise_sum(sigma: int, draws: int, failing: Fraction) -> int:
     """What the sum of so many draws of noise exceeds with probability `failing` at most."""
-    z = -float(ndtri(float(failing))) * (1 + _QUANTILE_MARGIN)
-    return ceil(max(z, 0.0) * sigma * sqrt(draws) + draws / 2)
+    return ceil(upper_quantile(float(failing)) * sigma * sqrt(draws) + draws / 2)
+
+
+def upper_quantile(failing: float) -> float:
+    """What a standard Gaussian exceeds with probability `failing` at most; 0 at least."""
+    return max(-float(ndtri(failing)) * (1 + _QUANTILE_MARGIN), 0.0)
 
 
 def count_intervals(
