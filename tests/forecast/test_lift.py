@@ -6,7 +6,6 @@ import pytest
 
 from dphh.mechanisms.ngrams.forecast.run import (
     LikelyPurses,
-    even_share_of,
     full_purse,
     level_above,
 )
@@ -102,7 +101,7 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     words = first_ladder(masses)
     of_words, plan = np.array([masses.sum()]), planned(mu=1.0, spurious=0.01)
     purse = full_purse(plan, 0.8)
-    purses = LikelyPurses(purse, even_share_of([plan, plan]), purse / 2)
+    purses = LikelyPurses(purse, 3, purse / 2)
     drawn(level_above(plan, words, masses, of_words, purses, lift), engine)
 
     def is_seen(by):

@@ -20,7 +20,6 @@ from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_u
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
 from dphh.mechanisms.ngrams.forecast.run import (
     LikelyPurses,
-    even_share_of,
     full_purse,
     level_above,
 )
@@ -99,7 +98,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         assume(False)
     masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
     longer = [planned for planned in plan if isinstance(planned, ForecastLevel)]
-    purse, even = full_purse(longer[0], 1 - used / levels), even_share_of(longer)
+    purse = full_purse(longer[0], 1 - used / levels)
     ladder, masses_before, likely = first_ladder(masses), np.array([masses.sum()]), 0.99 * purse
     host, undecided = OfChance(times), []
     with closing(host), warnings.catch_warnings():
@@ -107,7 +106,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         host.run("full_purses", purse=purse)
         for planned in longer:
             level = level_above(
-                planned, ladder, masses, masses_before, LikelyPurses(purse, even, likely)
+                planned, ladder, masses, masses_before, LikelyPurses(purse, levels, likely)
             )
             if not len(level.valid):
                 break
@@ -123,7 +122,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
                 break
             masses_before, masses = masses, released.masses
             ladder, likely = ladder.with_next(keys), released.mean_purse / 2
-        counted_for = int(LATE_PURSES_PART * even * levels)
+        counted_for = int(LATE_PURSES_PART * longer[0].whole)
         late = draw_late_rounds(host, undecided, purse, counted_for, None)
         for each, (keys, masses) in zip(undecided, late, strict=True):
             assert len({*keys.tolist()}) == len(keys) <= len(each.level.valid)

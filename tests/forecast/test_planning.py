@@ -15,7 +15,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     weight_scaling,
 )
 from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
-from dphh.mechanisms.ngrams.forecast.run import even_share_of, full_purse
+from dphh.mechanisms.ngrams.forecast.run import full_purse
 from dphh.mechanisms.ngrams.forecast.shares import (
     FIRST_OF_TWO_ROUNDS_PART,
     LATE_PURSES_PART,
@@ -139,10 +139,10 @@ def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n, max_items):
         above = [level for level in price.levels if isinstance(level, ForecastLevel)]
         used = WORD_ROUND_PARTS[0] + one_round_part(max_n)
         purse = full_purse(above[0], 1 - used / max_n)
-        first = int(FIRST_OF_TWO_ROUNDS_PART * even_share_of(above))
+        first = int(FIRST_OF_TWO_ROUNDS_PART * above[0].whole / max_n)
         assert 0 < first < purse
         assert count_weight(first) >= 1 and round_1_weight(first, 1) >= 1
-        assert int(LATE_PURSES_PART * even_share_of(above) * max_n) >= 1
+        assert int(LATE_PURSES_PART * above[0].whole) >= 1
         assert purse * max(ONE_PART, 2 * 64**2) < 2**62
         priced += 1
     assert priced >= 5

@@ -18,7 +18,6 @@ from dphh.mechanisms.ngrams.forecast import two_rounds
 from dphh.mechanisms.ngrams.forecast.late_rounds import SPURIOUS_PART_OF_TWO_ROUNDS
 from dphh.mechanisms.ngrams.forecast.run import (
     LikelyPurses,
-    even_share_of,
     full_purse,
     grams_by_level,
     table_of_grams,
@@ -109,8 +108,7 @@ def level_2(
 ) -> TwoRoundLevel:
     words, total = first_ladder(MASSES), np.array([MASSES.sum()])
     full = full_purse(planned, left)
-    even = even_share_of([planned] * (levels - 1))
-    purses = LikelyPurses(full, even, 0.99 * full)
+    purses = LikelyPurses(full, levels, 0.99 * full)
     return ladder_run.level_above(planned, words, MASSES, total, purses, lift)
 
 
@@ -221,8 +219,7 @@ def test_a_level_follows_from_the_one_below():
     found = drawn(level, Told())
     ladder = first_ladder(MASSES).with_next(KEYS)
     three = ForecastLevel(3, 4.0, SIGMA, 0.1)
-    even = even_share_of([three] * 3)
-    purses = LikelyPurses(level.full_purse, even, found.mean_purse / 2)
+    purses = LikelyPurses(level.full_purse, 4, found.mean_purse / 2)
     above = ladder_run.level_above(three, ladder, found.masses, MASSES, purses)
     assert above.below == len(KEYS)
     assert above.forecasts_and_largest_mass(np.zeros(0))[1] == pytest.approx(found.masses.sum())

@@ -61,6 +61,12 @@ class ForecastLevel(Level):
     #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
 
+    @property
+    def whole(self) -> float:
+        """What all rounds of all levels may cost a user together: mu^2, as a squared norm in units
+        of the noise's grid."""
+        return (self.sigma_grid / self.total_sigma) ** 2
+
     def in_words(self) -> tuple[str, ...]:
         return (
             "each user counts for all their valid n-grams, in three rounds, and pays for no other",

@@ -155,7 +155,7 @@ def levels_of_grams(
 def full_purse(level: ForecastLevel, share: float) -> int:
     """What a user may spend on all levels above words, which is this share of the whole mu^2: a
     squared norm in units of the noise's grid."""
-    return int((level.sigma_grid / level.total_sigma) ** 2 * share * (1 - 2**-40))
+    return int(level.whole * share * (1 - 2**-40))
 
 
 def draw_levels_above(
@@ -166,7 +166,6 @@ def draw_levels_above(
     planned, counting = forecast_levels_of(price), price.counting
     ladder, masses = first_ladder(words.words), words.masses
     masses_before = np.array([masses.sum()])
-    even_share = even_share_of(planned)
     reserve = None if counting is None else reserve_for_counts(planned[0], counting)
     positions = PositionsTable(host, keeps_users=counting is not None, keeps_levels=True)
     host.run("full_purses", purse=purse)
@@ -176,7 +175,7 @@ def draw_levels_above(
     likely = float(purse)
     for level in planned:
         lift = None if price.prior is None else lift_counts(price.prior, ladder)
-        purses = LikelyPurses(purse, even_share, likely, reserve)
+        purses = LikelyPurses(purse, len(planned) + 1, likely, reserve)
         before = level_above(level, ladder, masses, masses_before, purses, lift)
         if len(before.valid) == 0:  # no gram below was released, so none is valid
             break
@@ -193,7 +192,7 @@ def draw_levels_above(
         if counting is not None:
             positions.add_finds(ladder, ladder.top)
         positions.keep_positions(undecided[-1].level.planned.level)
-        counted_for = int(LATE_PURSES_PART * even_share * (len(planned) + 1))
+        counted_for = int(LATE_PURSES_PART * planned[0].whole)
         late = draw_late_rounds(host, undecided, purse, counted_for, reserve)
         rows += [
             (each.level.planned.level, *found, 1)
@@ -217,9 +216,8 @@ def draw_levels_above(
 
 def reserve_for_counts(level: ForecastLevel, counting: FoundCounts) -> Reserve:
     """What users keep for being counted, in the units of their purses."""
-    whole = (level.sigma_grid / level.total_sigma) ** 2
     return Reserve(
-        each=int(whole / counting.within_purses * (1 + 2**-30)) + 1,
+        each=int(level.whole / counting.within_purses * (1 + 2**-30)) + 1,
         least=counting.max_items,
         most=int(MOST_KEPT * counting.within_purses),
     )
@@ -227,20 +225,14 @@ def reserve_for_counts(level: ForecastLevel, counting: FoundCounts) -> Reserve:
 
 @dataclass(frozen=True)
 class LikelyPurses:
-    """Before a level, in squared norms: a purse of which nothing was spent; what each length would
-    have of a whole mu^2 if all had the same; and the purse that a user is taken to have if round 1
-    tells nothing. `reserve`: what users keep for being counted."""
+    """Before a level, in squared norms: a purse of which nothing was spent, and the purse that a
+    user is taken to have if round 1 tells nothing. `levels`: of the run, words too. `reserve`: what
+    users keep for being counted."""
 
     full: int
-    even_share: float
+    levels: int
     likely: float
     reserve: Reserve | None = None
-
-
-def even_share_of(planned: Sequence[ForecastLevel]) -> float:
-    """What each length would have of a whole mu^2 if all had the same, as a squared norm."""
-    level = planned[0]
-    return (level.sigma_grid / level.total_sigma) ** 2 / (len(planned) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,19 +297,18 @@ def level_above(
     """
     valid = valid_classes(ladder.top, masses, masses_before, lift)
     below, largest_mass = len(ladder.top), float(masses.sum())
-    levels = round((planned.sigma_grid / planned.total_sigma) ** 2 / purses.even_share)
     most_spurious = SPURIOUS_PART_OF_TWO_ROUNDS * planned.spurious * below
     return TwoRoundLevel(
         planned=planned,
         valid=valid,
         below=below,
         full_purse=purses.full,
-        first=int(FIRST_OF_TWO_ROUNDS_PART * purses.even_share),
+        first=int(FIRST_OF_TWO_ROUNDS_PART * planned.whole / purses.levels),
         forecasts_and_largest_mass=lambda _: (valid.forecasts, largest_mass),
         most_spurious=lambda *_: most_spurious,
         likely_purse=purses.likely,
         reserve=purses.reserve,
-        levels_after=levels - planned.level,
+        levels_after=purses.levels - planned.level,
     )
 
 
