@@ -24,7 +24,7 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
     "score": pa.float64(),
     "error": pa.float64(),
     "ended": pa.bool_(),
-    "group": pa.string(),
+    "group_name": pa.string(),
     "users": pa.int64(),
     "low": pa.int64(),
     "high": pa.int64(),
@@ -43,7 +43,7 @@ COLUMN_MEANINGS = {
     ),
     "error": "one standard error of the score, an estimate of how many reports were for the item",
     "ended": "whether a sequence ends here, or is a prefix that goes on",
-    "group": "the declared group that a count is within; all others are other",
+    "group_name": "the declared group that a count is within; all others are other",
     "users": (
         "about how many users hold the item, never below 0, and at least about so many where some "
         "hold more items than count in full; of a beginning, a sequence that begins so; NULL where "
@@ -59,7 +59,7 @@ COLUMN_MEANINGS = {
 COMMON_COLUMNS = ("level", "item", "tokens")
 #: The columns of a number of users.
 COUNT_COLUMNS = ("users", "low", "high", "estimate")
-#: What the column `group` says of all users who are in no declared group.
+#: What the column `group_name` says of all users who are in no declared group.
 OTHER_GROUP = "other"
 #: The columns by which a release is sorted; those that it lacks are left out.
 SORT_ORDER = (
@@ -67,7 +67,7 @@ SORT_ORDER = (
     ("users", "descending"),
     ("score", "descending"),
     ("item", "ascending"),
-    ("group", "ascending"),
+    ("group_name", "ascending"),
 )
 
 
@@ -92,14 +92,14 @@ def as_release_table(table: Any) -> Any:
 
 #: For releases of `items` and `ngrams` without counts, and with counts.
 SCORED_SCHEMA = schema_of("score")
-SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group", *COUNT_COLUMNS)
+SCORES_AND_COUNTS_SCHEMA = schema_of("score", "group_name", *COUNT_COLUMNS)
 #: For releases of `trie` without counts, and with counts; and for those of `ldp_trie`.
 TRIE_SCHEMA = schema_of("score", "ended")
-TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group", *COUNT_COLUMNS)
+TRIE_AND_COUNTS_SCHEMA = schema_of("score", "ended", "group_name", *COUNT_COLUMNS)
 LDP_TRIE_SCHEMA = schema_of("score", "error", "ended")
 #: For releases of `counts`: over all users, and within groups.
 COUNTS_SCHEMA = schema_of(*COUNT_COLUMNS)
-GROUP_COUNTS_SCHEMA = schema_of("group", *COUNT_COLUMNS)
+GROUP_COUNTS_SCHEMA = schema_of("group_name", *COUNT_COLUMNS)
 
 #: Arrow's layouts of text.
 TEXT_TYPES = (pa.string(), pa.large_string(), pa.string_view())

@@ -73,9 +73,9 @@ def main() -> None:
     people = plan.run(ledger=ledger).to_polars()
 
     shown = (
-        people.filter(pl.col("group").is_in(WEEKS))
+        people.filter(pl.col("group_name").is_in(WEEKS))
         .with_columns(people=pl.format("{} ({} to {})", "users", "low", "high"))
-        .pivot("group", index="item", values="people", sort_columns=True)
+        .pivot("group_name", index="item", values="people", sort_columns=True)
         .select("item", *WEEKS)
         .sort("item")
     )

@@ -121,7 +121,7 @@ def tables_of(release: Released, most_rows: int) -> list[Table]:
             pl.first("item", "is_whole"),
             begins=pl.col("low").sum(),
             total=pl.col("value").sum(),
-            bars=pl.struct("group", "value", "low", "high", "error"),
+            bars=pl.struct("group_name", "value", "low", "high", "error"),
             scale=pl.max_horizontal("value", "high").max(),
         )
         .with_columns(length=pl.col("tokens").list.len().clip(upper_bound=longest))
@@ -186,7 +186,7 @@ def _groups_to_show(manifest: Manifest, bars: pl.DataFrame) -> tuple[str, ...]:
     noise, as where all values of a column were declared: is more than two margins above 0."""
     groups = groups_of(manifest)
     stands_out = 2 * pl.col("low") > pl.col("value")
-    others = bars.filter(pl.col("group") == OTHER_GROUP, stands_out)
+    others = bars.filter(pl.col("group_name") == OTHER_GROUP, stands_out)
     return groups if len(others) and not are_periods(manifest) else groups[:-1] or groups
 
 
@@ -204,7 +204,7 @@ def _with_bar_columns(frame: pl.DataFrame) -> pl.DataFrame:
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([frame, every_column], how="diagonal")
     if frame["users"].count() == 0:
-        return frame.with_columns(value="score", group=None)
+        return frame.with_columns(value="score", group_name=None)
     return frame.drop_nulls("users").with_columns(value="users", error=None)
 
 
@@ -212,7 +212,7 @@ def _in_order_of_groups(
     groups: Sequence[str | None], bars: list[dict[str, Any]]
 ) -> tuple[Bar, ...]:
     """An item's bars in the order of the groups, with an empty bar for a group that has none."""
-    of_group = {bar.pop("group"): Bar(**bar) for bar in bars}
+    of_group = {bar.pop("group_name"): Bar(**bar) for bar in bars}
     return tuple(of_group.get(group, Bar()) for group in groups)
 
 

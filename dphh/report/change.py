@@ -55,7 +55,7 @@ class Side:
         if "users" not in frame:
             return frame.clear().with_columns(users=0, estimate=0)
         if self.group is not None:
-            frame = frame.filter(group=self.group).drop("group")
+            frame = frame.filter(group_name=self.group).drop("group_name")
         return frame.drop_nulls("users")
 
     def noised(self, rows: pl.DataFrame) -> NoisedCounts:
@@ -96,7 +96,7 @@ def change(
 
 def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     rows = later.rows()
-    keys = [name for name in ("item", "tokens", "ended", "group") if name in rows]
+    keys = [name for name in ("item", "tokens", "ended", "group_name") if name in rows]
     rows = rows.select(*keys, "users", "estimate")
     # By tokens and group: items whose tokens have spaces may have one text, and an item has a row
     # for each group.
@@ -106,11 +106,11 @@ def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     )  # fmt: skip
     is_here = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
     if (
-        "group" in keys
+        "group_name" in keys
         and later.release.manifest["parameters"]["groups"]
         != (earlier.release.manifest["parameters"]["groups"])
     ):  # then other groups are in "other"
-        is_here &= both["group"] != OTHER_GROUP
+        is_here &= both["group_name"] != OTHER_GROUP
     compared = both.filter(is_here)
     found = None
     if len(compared):

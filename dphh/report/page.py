@@ -108,7 +108,7 @@ def _part(release: Released, most_rows: int, against: Released | None = None) ->
     rows = [] if frame is None else frame.to_dicts()
     is_over_time = sentences.are_periods(release.manifest)
     latest = groups_of(release.manifest)[-2] if is_over_time and against is None else None
-    changes = {(tuple(row["tokens"]), row.get("group", latest)): row for row in rows}
+    changes = {(tuple(row["tokens"]), row.get("group_name", latest)): row for row in rows}
     summary = "" if frame is None else _summary(release, against, frame)
     return Part(
         release, heading_of(release), tables, meaning_of_numbers(release, tables), changes,

@@ -40,10 +40,10 @@ def _chart_over_time(table: Table) -> Any:
     intervals."""
     import altair as alt
 
-    period = alt.X("group:O", sort=None, title=None)
+    period = alt.X("group_name:O", sort=None, title=None)
     users = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, table.scale]))
     base = alt.Chart(_drawn_rows(table), width=300, height=60).encode(x=period)
-    tooltip = ["item", "group", *_BAR_COLUMNS]
+    tooltip = ["item", "group_name", *_BAR_COLUMNS]
     band = base.mark_area(opacity=0.3).encode(y="low:Q", y2="high:Q")
     line = base.mark_line(point=True).encode(y=users, tooltip=tooltip)
     header = alt.Header(labelAngle=0, labelAlign="left", labelLimit=300)
@@ -60,7 +60,7 @@ def _drawn_rows(table: Table) -> pl.DataFrame:
             for item, bars in table.rows
             for bar, group in zip(bars, table.groups or ("all",), strict=True)
         ],
-        {"item": pl.String, "group": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
+        {"item": pl.String, "group_name": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
         orient="row",
     )
 
@@ -74,12 +74,12 @@ def _chart(table: Table) -> Any:
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))
     value = alt.X("value:Q", title=named, scale=alt.Scale(domain=[0, table.scale]))
     base = alt.Chart(rows, width=WIDTH_OF_GROUP if table.groups else 300).encode(y=item)
-    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group", *_BAR_COLUMNS])
+    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group_name", *_BAR_COLUMNS])
     if people:
         drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     if not table.groups:
         return drawn.properties(title=table.title)
     header = alt.Header(labelLimit=WIDTH_OF_GROUP)
     # The column needs no title: the table's title names what the groups are of.
-    column = alt.Column("group:N", sort=None, title=None, header=header)
+    column = alt.Column("group_name:N", sort=None, title=None, header=header)
     return drawn.facet(column=column, title=table.title)

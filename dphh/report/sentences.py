@@ -106,7 +106,7 @@ def are_periods(manifest: Manifest) -> bool:
 
 def number_of_items(table: Any) -> int:
     """How many items a release has; an item counted within groups is one item."""
-    if "group" not in table.column_names:
+    if "group_name" not in table.column_names:
         return int(table.num_rows)
     import polars as pl
 

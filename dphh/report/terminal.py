@@ -90,7 +90,7 @@ def changes_text(later: Released, earlier: Released | None, top: int) -> str:
         manifests = [later.manifest, earlier.manifest]
     lines = wrapped(f"What changed: {one_line(new, 300)}; before, {one_line(old, 300)}")
     lines += wrapped(meaning_of_changes(*manifests), "  ", "  ")
-    has_groups = "group" in frame
+    has_groups = "group_name" in frame
     most = terminal_columns() - 4 - 5 * NUMBER_WIDTH - (NUMBER_WIDTH if has_groups else 0)
     width = max([*(width_of(one_line(item, most)) for item in frame["item"].head(top)), 0])
     heads = ("now", "before", "difference")
@@ -101,7 +101,8 @@ def changes_text(later: Released, earlier: Released | None, top: int) -> str:
             for name, sign in (("users", ""), ("before", ""), ("difference", "+"))
         )
         said = padded(interval_of_change(row["low"], row["high"]), NUMBER_WIDTH + 2)
-        group = padded(one_line(row["group"], NUMBER_WIDTH), NUMBER_WIDTH) if has_groups else ""
+        named = one_line(row["group_name"], NUMBER_WIDTH) if has_groups else ""
+        group = padded(named, NUMBER_WIDTH) if has_groups else ""
         name = padded(one_line(row["item"], width), width)
         lines.append(f"  {name}{numbers}  {said} {group}{row['change']}".rstrip())
     if len(frame) > top:

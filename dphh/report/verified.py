@@ -144,10 +144,10 @@ def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterato
     """What keeps its intervals from being those of its noise. An estimate tells the noised
     weight up to rounding: estimate g - g // 2 is the least, and g - 1 more the most."""
     counting = counting_of(manifest)
-    if "group" not in counted:
-        counted = counted.with_columns(group=pl.lit(None, pl.String))
+    if "group_name" not in counted:
+        counted = counted.with_columns(group_name=pl.lit(None, pl.String))
     lengths = pl.col("tokens").list.len().alias("length")
-    for (length, group), rows in counted.group_by(lengths, "group"):
+    for (length, group), rows in counted.group_by(lengths, "group_name"):
         share = None
         if least := counting.get("min_users"):
             shares = [

@@ -38,7 +38,7 @@ with TemporaryDirectory() as folder:
             max_held=max_held, **grouped,
         )  # fmt: skip
         release = plan.run(ledger=ledger, randomness=randomness, again=True)
-        table = release.to_polars().sort("item", *(["group"] if grouped else []))
+        table = release.to_polars().sort("item", *(["group_name"] if grouped else []))
         return release.manifest["levels"][0], *(table[x].to_numpy() for x in COLUMNS)
 
     COLUMNS = "users", "low", "high"

@@ -112,7 +112,8 @@ def test_groups_change_nothing_of_what_is_found(tmp_path, engine, how):
         users = {
             user
             for user, held, group in rows
-            if text in f" {held} " and row["group"] == (group if group in groups[:30] else "other")
+            if text in f" {held} "
+            and row["group_name"] == (group if group in groups[:30] else "other")
         }
         assert row["users"] == len(users)
 
@@ -174,14 +175,14 @@ def test_of_the_intervals_of_thirty_runs_no_more_miss_than_is_said(groups, least
         verified(release)
         of_rows = []
         for row in release:
-            group = {"other": "FR"}.get(row.get("group"), row.get("group"))
+            group = {"other": "FR"}.get(row.get("group_name"), row.get("group_name"))
             of_rows.append((row, holders[tuple(row["tokens"]), group]))
         of_rows.sort(key=lambda pair: pair[1] if least is None else pair[0]["users"])
         of_family = {}
         for place, (row, truth) in enumerate(of_rows):
             missed = not row["low"] <= truth <= row["high"]
             third = f"third {3 * place // len(of_rows)}"
-            for family in ("all", len(row["tokens"]), row.get("group"), third):
+            for family in ("all", len(row["tokens"]), row.get("group_name"), third):
                 of_family.setdefault(family, []).append((missed, truth < (least or 0)))
         for family, found in of_family.items():
             shares.setdefault(family, []).append(np.mean(found, axis=0))

@@ -62,7 +62,7 @@ def test_exact_counts_refuse_to_become_a_release_and_ask_no_ledger(written, tmp_
 
 def test_an_item_counted_within_groups_is_one_item(written):
     rows = [
-        {"level": 1, "item": gram, "tokens": [gram], "score": 9.0, "group": group}
+        {"level": 1, "item": gram, "tokens": [gram], "score": 9.0, "group_name": group}
         for gram in "ab"
         for group in ("DE", "US", "other")
     ]

@@ -17,7 +17,7 @@ def of_run(release, run_id, **more):
 
 
 def told(frame):
-    keys = [name for name in ("item", "group") if name in frame]
+    keys = [name for name in ("item", "group_name") if name in frame]
     return {
         row[0] if len(keys) == 1 else row[:2]: row[len(keys) :]
         for row in frame.select(*keys, "difference", "change").iter_rows()

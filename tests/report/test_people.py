@@ -29,7 +29,7 @@ def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
         for group, bar in zip(table.groups or (None,), bars, strict=True)
         if bar.value is not None
     ]
-    found = {(row["item"], row.get("group")): row for row in release}
+    found = {(row["item"], row.get("group_name")): row for row in release}
     assert {(item, group) for item, group, _ in shown} == {
         key
         for key in found

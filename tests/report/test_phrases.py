@@ -41,7 +41,7 @@ def test_of_one_length_those_with_most_people_are_first():
 def test_the_groups_of_a_phrase_stay_together():
     held = {"a b": {"DE": (9, 8, 10), "US": (1, 0, 2)}, "c d": {"DE": (5, 4, 6), "US": (6, 5, 7)}}
     found = within_country(held).phrases()
-    assert found.select("item", "group").rows() == [
+    assert found.select("item", "group_name").rows() == [
         ("c d", "DE"), ("c d", "US"), ("a b", "DE"), ("a b", "US")
     ]  # fmt: skip
 

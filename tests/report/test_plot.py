@@ -33,7 +33,7 @@ def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
 def test_intervals_of_a_chart_are_those_of_the_table(how):
     release = release_of(900, f"{how}ngrams")
     seen = {
-        (row["item"], row["group"], row["value"], row["low"], row["high"])
+        (row["item"], row["group_name"], row["value"], row["low"], row["high"])
         for _, rows in drawn(release.plot(99))
         for row in rows
         if row["value"] is not None
@@ -41,9 +41,9 @@ def test_intervals_of_a_chart_are_those_of_the_table(how):
     columns = ("users", "low", "high")
     is_whole = release.to_polars()["item"].is_in(release.phrases()["item"].to_list())
     assert seen == {
-        (row["item"], row.get("group", "all"), *(row[name] for name in columns))
+        (row["item"], row.get("group_name", "all"), *(row[name] for name in columns))
         for row, whole in zip(release, is_whole, strict=True)
-        if whole and row.get("group") != "other"
+        if whole and row.get("group_name") != "other"
     }
     assert seen
 
@@ -52,7 +52,7 @@ def test_weeks_are_a_line_in_a_band_in_their_order():
     weeks = ["2026-W45", "2026-W46", "2026-W47"]
     people = {"see you": dict.fromkeys(weeks, (70, 20, 130)) | {"other": (0, 0, 60)}}
     ((spec, rows),) = drawn(within_country(people, weeks).plot())
-    assert [row["group"] for row in rows] == weeks
+    assert [row["group_name"] for row in rows] == weeks
     assert [each["mark"]["type"] for each in spec["spec"]["layer"]] == ["area", "line"]
     band, line = (each["encoding"] for each in spec["spec"]["layer"])
     assert (band["y"]["field"], band["y2"]["field"], line["y"]["field"]) == ("low", "high", "value")
@@ -62,8 +62,8 @@ def test_weeks_are_a_line_in_a_band_in_their_order():
 def test_each_group_has_a_column_and_what_one_lacks_is_left_out():
     release = within_country({"see you": {"DE": (70, 20, 130)}, "hi": {"US": (9, 2, 16)}})
     (phrases, rows), _ = drawn(release.plot())
-    assert phrases["facet"]["column"]["field"] == "group"
-    assert [(row["group"], row["value"]) for row in rows] == [
+    assert phrases["facet"]["column"]["field"] == "group_name"
+    assert [(row["group_name"], row["value"]) for row in rows] == [
         ("DE", 70),
         ("US", None),
     ]

@@ -168,7 +168,7 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     assert level["sigma"] < 2.1 * 5.2
     assert len(level["held_grid"]) == len(HeldHistogram(24).tops)
     truth = Counter((item, place) for _, text, place in rows for item in text.split())
-    inside = [r["low"] <= truth[r["item"], r["group"]] <= r["high"] for r in release]
+    inside = [r["low"] <= truth[r["item"], r["group_name"]] <= r["high"] for r in release]
     assert len(inside) == 24 and sum(inside) >= 21
     assert verified(release)
     for more, why in (

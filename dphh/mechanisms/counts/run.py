@@ -64,7 +64,7 @@ def count_listed_items(
         "level": pc.list_value_length(tokens).cast(pa.int32()),
         "item": pc.binary_join(tokens, joiner),
         "tokens": tokens,
-        "group": groups,
+        "group_name": groups,
         **counted,
     }
     schema = COUNTS_SCHEMA if price["by"] is None else GROUP_COUNTS_SCHEMA
@@ -249,8 +249,8 @@ def count_found_items(
     places = pa.array(place, mask=place < 0)
     found_rows = found_rows.take(pa.array(rows))
     if counting.by is not None:
-        named = pa.array(names, pa.string())
-        found_rows = found_rows.append_column("group", named.take(pa.array(group, mask=place < 0)))
+        named = pa.array(names, pa.string()).take(pa.array(group, mask=place < 0))
+        found_rows = found_rows.append_column("group_name", named)
     for name, column in columns.items():
         found_rows = found_rows.append_column(name, column.take(places))
     if counting.min_users:  # what it leaves out has NULLs, as has what was not counted
