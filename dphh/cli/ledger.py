@@ -65,9 +65,6 @@ def ledger() -> None:
     is_flag=True,
     help="If the account exists, make it pay for this corpus from now on; its cap and runs stay.",
 )
-@click.option(
-    "--both-pay", is_flag=True, help="Allow files of another account: runs on them pay from both."
-)
 @quiet_option
 @ledger_option
 @click.pass_context
@@ -81,7 +78,6 @@ def add(
     rule: Rule | None,
     if_missing: bool,
     replace: bool,
-    both_pay: bool,
     quiet: bool,
     ledger_file: str | None,
     **_: Any,
@@ -96,11 +92,13 @@ def add(
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
     notes = _notes_on_corpus(named)
-    how = {"if_missing": if_missing, "replace": replace, "both_pay": both_pay}
-    made = Ledger(ledger_file).add(account, named, epsilon, delta, rule, **how)
+    book = Ledger(ledger_file)
+    made = book.add(account, named, epsilon, delta, rule, if_missing=if_missing, replace=replace)
     if (made.cap.epsilon, made.cap.delta, rule or made.cap.rule) != (epsilon, delta, made.cap.rule):
         said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), rule {made.cap.rule}"
         notes.append(f"{account} exists and keeps its cap {said}")
+    if others := [each.name for each in book.accounts_of(made.corpus) if each.id != made.id]:
+        notes.append(f"files of it are those of {', '.join(others)} too: each run on them pays all")
     for note in notes if not quiet else ():
         click.echo(f"note: {note}", err=True)
     click.echo(accounts_text([made]))
@@ -147,15 +145,6 @@ def cap(
             "People were promised the lower cap, and what is spent beyond it cannot be taken back",
         )
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, rule)]))
-
-
-@ledger.command()
-@click.argument("account")
-@click.argument("name")
-@ledger_option
-def rename(account: str, name: str, ledger_file: str | None) -> None:
-    """Give ACCOUNT another NAME. Its cap, runs, shares and history stay."""
-    click.echo(accounts_text([existing_ledger(ledger_file).rename(account, name)]))
 
 
 @ledger.command()
@@ -214,9 +203,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
         listed = [
             {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
              "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
-             "since": run.changed.isoformat(), "alive": run.is_alive,
-             "local_epsilon": local_epsilon(run), "asked": asked_in_words(run),
-             "used": payer and share_used([run.booking], payer.cap)}
+             "since": run.changed.isoformat(), "local_epsilon": local_epsilon(run),
+             "asked": asked_in_words(run), "used": payer and share_used([run.booking], payer.cap)}
             for run in runs
         ]  # fmt: skip
         accounts = [each.to_json() for each in found]
@@ -237,8 +225,6 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
         )
         for line in wrapped(visible_text(_asked_and_share(run, payer), 10_000), " " * 14, " " * 14):
             click.echo(line)
-        if run.process is not None:
-            click.echo(f"{'':<14}{_said_of_process(run, run.process)}")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to those who get the reports: local epsilon {told:g} a user")
     for change in changes:
@@ -269,18 +255,14 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 
 @ledger.command()
 @click.argument("file")
-@click.option(
-    "--history", is_flag=True, help="Write the changes of caps, shares and tokens instead."
-)
 @click.option("--replace", is_flag=True, help="If FILE exists, write it anew.")
 @quiet_option
 @ledger_option
-def export(file: str, history: bool, replace: bool, quiet: bool, ledger_file: str | None) -> None:
+def export(file: str, replace: bool, quiet: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""
-    rows = existing_ledger(ledger_file).export(file, history=history, replace=replace)
+    runs = existing_ledger(ledger_file).export(file, replace=replace)
     if not quiet:
-        noun = "change" if history else "run"
-        click.echo(f"{with_noun(rows, noun)} written to {file}", err=True)
+        click.echo(f"{with_noun(runs, 'run')} written to {file}", err=True)
 
 
 @ledger.command()
@@ -362,17 +344,6 @@ def _asked_and_share(run: Entry, payer: Account | None) -> str:
         return f"asked for: {asked_in_words(run)}"
     took = percent(share_used([run.booking], payer.cap))
     return f"asked for: {asked_in_words(run, payer.corpus)}; took {took} of the cap"
-
-
-def _said_of_process(run: Entry, process: dict[str, Any]) -> str:
-    """Since when a run is running, and whether a process works on it."""
-    found = {
-        True: "works on it",
-        False: "has ended; the same request goes on, and pays nothing more",
-        None: "is not seen from here",
-    }
-    said = f"process {process['pid']} on {process['host']} {found[run.is_alive]}"
-    return f"since {run.changed:%Y-%m-%d}; {visible_text(said)}"
 
 
 def local_epsilon(run: Entry) -> float | None:

@@ -72,7 +72,6 @@ class Accounts:
         *,
         if_missing: bool = False,
         replace: bool = False,
-        both_pay: bool = False,
     ) -> Account:
         """Add an account: a name and a cap for a corpus. `rule`: the rule of the cap, "divergence"
         (the default: for items, ngrams and counts) or "sums" (for trie and ldp_trie; the default
@@ -82,8 +81,8 @@ class Accounts:
         is, if it is for this corpus. `replace`: it is for this corpus from now on, as when its
         data have moved; its user columns may change until it has runs.
 
-        Earlier runs on any of the corpus's files count as spent. Files of another account are
-        refused, unless `both_pay`: each run on them then pays from both.
+        Earlier runs on any of the corpus's files count as spent. Where files are another account's
+        too, each run on them pays from both.
         """
         cap = checked_cap(epsilon, delta, rule)
         _check_account_name(account)
@@ -102,8 +101,6 @@ class Accounts:
                         "replace=True"
                     )
                 _refuse_other_promise(there, corpus.user, rule or there.cap.rule)
-            if not both_pay:
-                _refuse_files_of_others(con, account, corpus)
             if there is None:
                 con.execute(
                     "INSERT INTO accounts (name, source, epsilon, delta, rule) "
@@ -147,19 +144,6 @@ class Accounts:
             return account_named(con, account)
 
     @checked_call
-    def rename(self, account: str, name: str) -> Account:
-        """Give an account another name. Its cap, runs, shares and history stay."""
-        _check_account_name(name)
-        with writing(self.path) as con:
-            found = account_named(con, account)
-            if name in account_names(con):
-                raise UsageError(f"The account {name!r} exists. Choose another name")
-            con.execute("UPDATE accounts SET name = ? WHERE id = ?", (name, found.id))
-            con.execute("UPDATE history SET account = ? WHERE account = ?", (name, account))
-            record_change(con, "name", name, account, name)
-            return account_named(con, name)
-
-    @checked_call
     def remove(self, account: str) -> None:
         """Remove an account that has no run, with its shares. One that has runs is refused: its
         data would have a fresh cap, although its releases are known."""
@@ -169,8 +153,7 @@ class Accounts:
                 raise UsageError(
                     f"account: {account!r} has paid for {with_noun(found.runs, 'run')}, and what "
                     "was spent stays spent, so it cannot be removed. Nothing was changed. "
-                    "`dphh ledger cap` with epsilon 0 refuses all further runs; "
-                    "`dphh ledger rename` gives it another name"
+                    "`dphh ledger cap` with epsilon 0 refuses all further runs"
                 )
             con.execute("DELETE FROM shares WHERE account = ?", (found.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (found.id,))
@@ -323,23 +306,6 @@ def _refuse_other_promise(account: Account, user: tuple[str, ...], rule: Rule) -
             f"releases may have led to the change to {rule!r}, neither rule's theorem holds. "
             "Nothing was changed. Leave rule out"
             + (", and give a delta above 0" if account.cap.rule == "divergence" else "")
-        )
-
-
-def _refuse_files_of_others(con: sqlite3.Connection, account: str, corpus: Corpus) -> None:
-    """Refuse a corpus whose files are another account's too."""
-    places = places_of(corpus)
-
-    def is_other_payer(own: Corpus) -> bool:
-        shared = holds(own, places) or holds(corpus, places_of(own))
-        return own.account != account and shared
-
-    for other in accounts_in(con, is_other_payer):
-        raise UsageError(
-            f"corpus: {label_of(corpus)} has files of the account {other.name!r} "
-            f"({label_of(other.corpus)}), and each run on them would pay from both. Nothing was "
-            "changed. If that is meant, give both_pay=True. `dphh ledger cap` changes a cap, "
-            "`dphh ledger rename` a name"
         )
 
 

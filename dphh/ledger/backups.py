@@ -7,17 +7,32 @@ from contextlib import closing
 from pathlib import Path
 
 from dphh.errors import LedgerError, UsageError
+from dphh.files.whole_files import write_whole
 from dphh.ledger.schema import exists, reading
 
 #: What a ledger only adds to, so that an earlier state of it has no other.
 _ONLY_GROWS = (
     "SELECT run_id, digest FROM runs",
-    "SELECT id, what, was, now, who, recorded FROM history",
-    "SELECT account FROM history UNION SELECT was FROM history WHERE what = 'name'",
+    "SELECT id, account, what, was, now, who, recorded FROM history",
 )
 
 
-def copy_of(con: sqlite3.Connection) -> bytes:
+def write_copy(con: sqlite3.Connection, ledger: Path, target: Path) -> int:
+    """Write a copy of the ledger, as of this transaction; returns the number of runs in it."""
+    if target.exists() and target.samefile(ledger):
+        raise UsageError(f"backup: {target} is the ledger itself; name another file")
+    _check_is_earlier_copy(con, target)
+    try:
+        write_whole(target, _copy_of(con), 0o600)
+    except OSError as problem:
+        raise UsageError(
+            f"backup: {target} could not be written ({problem.strerror}); give another path"
+        ) from None
+    ((runs,),) = con.execute("SELECT count(*) FROM runs").fetchall()
+    return int(runs)
+
+
+def _copy_of(con: sqlite3.Connection) -> bytes:
     """The ledger as the bytes of an SQLite file, as of this transaction, without what unfinished
     runs need to go on.
 
@@ -32,13 +47,12 @@ def copy_of(con: sqlite3.Connection) -> bytes:
             "DELETE FROM drawn WHERE run IN (SELECT sequence FROM runs WHERE state <> 'settled')"
         )
         copy.execute(
-            "UPDATE runs SET state = 'failed', key = NULL, setting = NULL, process = NULL "
-            "WHERE state <> 'settled'"
+            "UPDATE runs SET state = 'failed', key = NULL, setting = NULL WHERE state <> 'settled'"
         )
         return copy.serialize()
 
 
-def check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
+def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that a new copy of this ledger must not replace: any file but an earlier copy
     of this same ledger."""
     if not exists(path):

@@ -22,14 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.files.whole_files import write_unless_other_file, write_whole
+from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.accounts import Accounts
-from dphh.ledger.backups import check_is_earlier_copy, copy_of
+from dphh.ledger.backups import write_copy
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     RUN_COLUMNS,
     BookedRun,
-    Change,
     Entry,
     Manifest,
     Request,
@@ -38,7 +37,6 @@ from dphh.ledger.entries import (
     canonical_json,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
-from dphh.ledger.processes import this_process
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
@@ -190,7 +188,7 @@ class Ledger(Accounts):
             # The release contains all levels, and the key is not needed any more.
             con.execute(
                 "UPDATE runs SET state = 'settled', changed = ?, manifest = ?, key = NULL, "
-                "setting = NULL, process = NULL WHERE sequence = ?",
+                "setting = NULL WHERE sequence = ?",
                 (start_of_today(), canonical_json(manifest), number),
             )
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
@@ -202,7 +200,7 @@ class Ledger(Accounts):
         request continues it."""
         with writing(self.path) as con:
             con.execute(
-                "UPDATE runs SET state = 'failed', changed = ?, process = NULL "
+                "UPDATE runs SET state = 'failed', changed = ? "
                 "WHERE run_id = ? AND state = 'running'",
                 (start_of_today(), run.run_id),
             )
@@ -226,18 +224,17 @@ class Ledger(Accounts):
                 account_named(con, account)  # refuses a name that the ledger does not have
             return self._entries(con, account)
 
-    def export(self, path: str | Path, *, history: bool = False, replace: bool = False) -> int:
-        """Write every run, or what owners changed (`history`), to a `.parquet` or `.csv`, whole or
-        not at all. An existing file is refused, unless `replace`. Returns the number of rows."""
+    def export(self, path: str | Path, *, replace: bool = False) -> int:
+        """Write every run to a `.parquet` or `.csv`, whole or not at all. An existing file is
+        refused, unless `replace`. Returns the number of runs."""
         import polars as pl
 
         target, written = local_path_to_write("export", path), io.BytesIO()
         if target.suffix not in (".parquet", ".csv"):
             raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
-        listed = self.history() if history else self.runs()
-        columns = Change._fields if history else RUN_COLUMNS
+        listed = self.runs()
         numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
-        schema = {column: numbers.get(column, pl.String) for column in columns}
+        schema = {column: numbers.get(column, pl.String) for column in RUN_COLUMNS}
         table = pl.from_dicts([each.to_json() for each in listed], schema)
         if target.suffix == ".parquet":
             table.write_parquet(written)
@@ -250,22 +247,10 @@ class Ledger(Accounts):
         """Write a copy of the ledger, whole or not at all, that only this login may read. Others
         may write to the ledger meanwhile. An earlier copy of this ledger is replaced, and no other
         file. Returns the number of runs in it. docs/ledger.md says what a copy forgets."""
-        target = local_path_to_write("backup", path).absolute()
         if (why := self.absent()) is not None:
             raise UsageError(why)
-        if target.exists() and target.samefile(self.path):
-            raise UsageError(f"backup: {target} is the ledger itself; name another file")
         with reading(self.path) as con:
-            check_is_earlier_copy(con, target)
-            data = copy_of(con)
-            ((runs,),) = con.execute("SELECT count(*) FROM runs").fetchall()
-        try:
-            write_whole(target, data, 0o600)
-        except OSError as problem:
-            raise UsageError(
-                f"backup: {target} could not be written ({problem.strerror}); give another path"
-            ) from None
-        return int(runs)
+            return write_copy(con, self.path, local_path_to_write("backup", path).absolute())
 
     def _find_earlier_run(
         self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
@@ -390,7 +375,6 @@ class Ledger(Accounts):
             "attempts": 1,
             "key": key,
             "setting": canonical_json(setting),
-            "process": canonical_json(this_process()),
         }
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
@@ -406,7 +390,7 @@ class Ledger(Accounts):
         query = f"""
             SELECT
                 sequence, run_id, verb, epsilon, delta, state, who, analyst, source, parameters,
-                events, recorded, changed, files, process,
+                events, recorded, changed, files,
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
                 (SELECT json_group_array(name) FROM ({payers})) AS payers
@@ -428,7 +412,6 @@ class Ledger(Accounts):
                 changed=datetime.fromtimestamp(found["changed"], UTC),
                 files=found["files"] or "",
                 made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",
-                process=json.loads(found["process"] or "null"),
             )
             for found in con.execute(query, asked)
         ]
@@ -469,8 +452,8 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
             "again=True spends again."
         )
     con.execute(
-        "UPDATE runs SET attempts = attempts + 1, state = 'running', changed = ?, process = ? "
+        "UPDATE runs SET attempts = attempts + 1, state = 'running', changed = ? "
         "WHERE sequence = ?",
-        (start_of_today(), canonical_json(this_process()), run),
+        (start_of_today(), run),
     )
     return replace(again, key=found["key"], attempt=found["attempts"] + 1)

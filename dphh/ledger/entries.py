@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
-from dphh.ledger.processes import is_alive
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded, user_option
@@ -99,17 +98,10 @@ class Entry:
     files: str = field(repr=False)
     #: Of a settled run, the version of dphh and the engine that made it.
     made_with: str | None = None
-    #: Of a running run, the process that works on it (`dphh.ledger.processes`).
-    process: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
     def booking(self) -> Booking:
         return Booking(self.events, self.epsilon, self.delta)
-
-    @property
-    def is_alive(self) -> bool | None:
-        """Of a running run, whether its process is still there; None if that is not seen here."""
-        return None if self.process is None else is_alive(self.process)
 
     def to_json(self) -> dict[str, Any]:
         """The run's values for RUN_COLUMNS, among others."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 
@@ -63,7 +63,6 @@ CREATE TABLE runs (
     -- What a run needs to go on; NULL when it is settled.
     key        BLOB,                    -- random: what a run draws once is derived from it
     setting    TEXT,                    -- JSON: what must be the same
-    process    TEXT,                    -- JSON: which process works on it; NULL when it failed, too
     manifest   TEXT                     -- JSON, when settled
 );
 CREATE INDEX runs_by_digest ON runs (digest);

@@ -69,7 +69,7 @@ def test_an_analyst_must_name_an_account(shared):
 
 
 def test_each_share_is_kept_whichever_account_of_the_files_is_named(shared):
-    shared.add("wide", CORPUS, 5.0, 1e-6, "sums", both_pay=True)
+    shared.add("wide", CORPUS, 5.0, 1e-6, "sums")
     shared.set_share("wide", "alice", 3.0, 1e-6)
     spend(shared, "alice", "a", 0.7, account="wide")
     assert [share.runs for share in shared.shares("alice")] == [1, 1]
@@ -91,7 +91,7 @@ def test_the_last_share_is_in_force_and_never_above_the_cap(shared):
 
 
 def test_an_analyst_learns_nothing_of_another_account_of_the_same_files(shared):
-    shared.add("secret-project", CORPUS, 0.2, 1e-6, "sums", both_pay=True)
+    shared.add("secret-project", CORPUS, 0.2, 1e-6, "sums")
     outlook = Ledger(shared.path, "alice").outlook(asked(CORPUS, 0.5, 1e-8, account="reviews"))
     assert outlook.refusal is None
     with pytest.raises(BudgetRefused, match="for all who may ask") as refused:
@@ -148,7 +148,7 @@ def test_a_change_and_its_note_are_one_transaction(ledger, monkeypatch):
 
 def test_how_long_an_analysts_look_takes_tells_nothing_of_others_runs(shared, monkeypatch):
     """What is read of the runs of an analyst's shares is their own alone."""
-    shared.add("secret", CORPUS, 9.0, 1e-6, "sums", both_pay=True)
+    shared.add("secret", CORPUS, 9.0, 1e-6, "sums")
     for number in range(5):
         spend(shared, "bob", f"run {number}", 0.1)
     spend(shared, "alice", "mine", 0.1)

@@ -75,9 +75,9 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
     spent.backup(copy)
     spent.backup(elsewhere)
     ask(spent, "later", reviews, 0.1)
-    spent.rename("reviews", "notes")
+    spent.set_cap("reviews", 2.0, 0.0)
     assert spent.backup(copy) == 3
-    assert Ledger(copy).names() == ["notes"]
+    assert Ledger(copy).status("reviews").cap.epsilon == 2.0
     # The ledger is put back from the older copy: it must not replace the newer one.
     before = copy.read_bytes()
     with pytest.raises(UsageError, match="has runs or changes that this ledger does not have"):

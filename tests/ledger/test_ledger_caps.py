@@ -116,23 +116,17 @@ def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_pat
     assert not granted(book, "more", reviews, 0.26)
 
 
-def test_a_second_account_of_the_same_files_is_asked_for_and_pays_too(book, reviews, tmp_path):
+def test_a_second_account_of_the_same_files_pays_too(book, reviews, tmp_path):
     folder = replace_corpus(reviews, where=(str(tmp_path),))
     glob = replace_corpus(reviews, where=(f"{tmp_path}/*.parquet",))
     book.add("reviews", reviews, 1.0, 0.0)
     ask(book, "before", reviews, 0.3)
-    for corpus in (reviews, folder, glob):
-        with pytest.raises(UsageError, match=r"has files of the account 'reviews'.*both_pay=True"):
-            book.add("large", corpus, 100.0, 0.0)
-    book.add("large", replace_corpus(reviews, where=("/nowhere/yet/a.parquet",)), 100.0, 0.0)
-    with pytest.raises(UsageError, match=r"has files of the account 'large'"):
-        book.add("larger", replace_corpus(reviews, where=("/nowhere/yet",)), 100.0, 0.0)
-    with pytest.raises(UsageError, match="has files of the account 'reviews'"):
-        book.add("large", reviews, 100.0, 0.0, replace=True)
-    book.add("large", reviews, 100.0, 0.0, replace=True, both_pay=True)
+    for number, corpus in enumerate((folder, glob)):
+        assert book.add(f"wide-{number}", corpus, 100.0, 0.0).runs == 1
+    book.add("large", reviews, 100.0, 0.0)
     paid = ask(book, "b", reviews, 0.5, account="large")
-    assert paid.accounts == ("large", "reviews")  # the one that was named first
-    assert [book.status(name).proved_epsilon for name in ("reviews", "large")] == [0.8, 0.8]
+    assert paid.accounts == ("large", "reviews", "wide-0", "wide-1")  # first the one that is named
+    assert [each.proved_epsilon for each in book.accounts()] == [0.8] * 4
     with pytest.raises(BudgetRefused, match="the account 'reviews'"):
         ask(book, "c", reviews, 5.0, account="large")
 
@@ -145,7 +139,7 @@ def test_a_name_cannot_be_taken_for_a_path(book, reviews, name):
 
 def test_the_rule_of_a_cap_may_change_until_there_is_a_run(book, reviews):
     assert book.add("noise", reviews, 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
-    assert book.add("pure", reviews, 1.0, 0.0, both_pay=True).cap == Cap(1.0, 0.0, "sums")
+    assert book.add("pure", reviews, 1.0, 0.0).cap == Cap(1.0, 0.0, "sums")
     assert [a.cap.rule for a in book.accounts()] == ["divergence", "sums"]
     assert book.set_cap("pure", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")  # as it was
     assert book.set_cap("noise", 2.0, 0.0).cap == Cap(2.0, 0.0, "sums")
@@ -188,7 +182,7 @@ def test_no_release_may_choose_the_rule_of_its_cap(book, reviews):
     for moved in (reviews, replace_corpus(reviews, where=("/given/up",))):
         book.add("reviews", moved, *cap, replace=True)
         with pytest.raises(UsageError, match=r"^rule: found 'sums', .*Nothing was changed"):
-            book.add("again", reviews, *cap, "sums", both_pay=True)
+            book.add("again", reviews, *cap, "sums")
     book.add("reviews", reviews, *cap, replace=True)
     assert book.set_cap("reviews", 2.0, 1e-5).cap == Cap(2.0, 1e-5, "divergence")
     assert book.set_cap("reviews", 1.0, 1e-6, "divergence").cap.rule == "divergence"

@@ -48,7 +48,7 @@ def test_what_an_analyst_is_refused(book, analyst, second, epsilon, said):
     book.add("reviews", FILES, 1, 1e-6, "sums")
     book.set_share("reviews", "alice", 0.2, 0)
     if second is not None:
-        book.add("other", FILES, second, 0, both_pay=True)
+        book.add("other", FILES, second, 0)
     theirs = Ledger(book.path, analyst)
     request = asked(FILES, epsilon, account="reviews")
     with pytest.raises(BudgetRefused, match=said) as why:
@@ -61,7 +61,7 @@ def test_what_an_analyst_is_refused(book, analyst, second, epsilon, said):
 @pytest.mark.parametrize(("epsilon", "left"), [(0.2, 5), (0.26, 3), (1.0, 1), (1.01, 0)])
 def test_an_outlook_counts_the_runs_that_are_left_and_changes_nothing(book, epsilon, left):
     book.add("small", FILES, 1, 0)
-    book.add("large", FILES, 10, 0, both_pay=True)
+    book.add("large", FILES, 10, 0)
     file = book.path.read_bytes()
     outlook = book.outlook(asked(FILES, epsilon))
     assert [account.name for account in outlook.accounts] == ["small", "large"]

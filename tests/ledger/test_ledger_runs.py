@@ -2,8 +2,6 @@
 
 import os
 import re
-import signal
-import time
 
 import pyarrow as pa
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger import book as ledger_book
-from dphh.ledger.processes import is_alive, this_process
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
 from dphh.reader.corpus import replace_corpus
 from dphh.release import Release
@@ -262,49 +259,3 @@ def test_files_in_another_order_are_the_same_request(book, reviews):
 
 
 # Which process works on a run
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_run_whose_process_was_killed_is_seen(book, reviews):
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        ask(book, "a", reviews)
-        os.write(writing, b"!")
-        time.sleep(600)
-    assert os.read(reading, 1) == b"!"
-    (run,) = book.runs()
-    assert (run.state, run.is_alive, run.process["pid"]) == ("running", True, child)
-    os.kill(child, signal.SIGKILL)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert book.runs()[0].is_alive is False  # dead, and not waited for yet
-    os.waitpid(child, 0)
-    assert (book.runs()[0].state, book.runs()[0].is_alive) == ("running", False)
-    ask(book, "a", reviews)
-    assert book.runs()[0].is_alive is True  # this process goes on with it
-
-
-@pytest.mark.parametrize(
-    ("change", "alive"),
-    [
-        ({}, True),
-        ({"start": "1"}, False),  # another process has its number now
-        ({"boot": "earlier"}, False),  # the machine was started again
-        ({"host": "elsewhere"}, None),
-        ({"host": "elsewhere", "boot": "another"}, None),
-        ({"namespace": "another container"}, None),
-        ({"start": None}, None),
-    ],
-)
-def test_a_process_is_told_from_another_with_its_number(change, alive):
-    assert is_alive(this_process() | change) is alive
-
-
-def test_nothing_is_kept_of_the_process_once_a_run_has_ended(book, reviews):
-    start = this_process()["start"].encode()
-    booked = ask(book, "a", reviews)
-    assert start in book.path.read_bytes()
-    book.failed(booked)
-    assert book.runs()[0].process is book.runs()[0].is_alive is None
-    book.settle(ask(book, "a", reviews), {}, b"rows")
-    assert book.runs()[0].process is None
-    assert start not in book.path.read_bytes()

@@ -134,8 +134,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
     assert Release.load(tmp_path / "back").run_id == "one"
-    assert dphh("ledger", "rename", "notes", "remarks")[0] == 0
-    code, _, error = dphh("ledger", "remove", "remarks")
+    code, _, error = dphh("ledger", "remove", "notes")
     assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
         assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
@@ -243,9 +242,7 @@ def test_a_run_that_goes_on_after_a_cut_is_told_as_spent(dphh, weeks, ledger, mo
         killed.setattr("dphh.run.run_levels", failing)
         dphh(*asked)
     (run,) = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"]
-    assert (run["state"], run["alive"]) == ("running", True) and run["since"] == run["when"]
-    shown = dphh("ledger", "show", "notes")[1]
-    assert re.search(rf"since {run['since'][:10]}; process {os.getpid()} on \S+ works on it", shown)
+    assert run["state"] == "running" and run["since"] == run["when"]
     first, again = (json.loads(dphh(*asked)[1]) for _ in range(2))
     assert (first["found"], first["spent"], again["spent"]) == (3, True, False)
     (account,) = first["accounts"]
