@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,6 @@ from dphh.columns import (
     as_parquet,
     as_release_table,
     digest_of,
-    sent_table,
     stored_table,
 )
 from dphh.errors import UsageError
@@ -29,7 +28,6 @@ from dphh.wording.options import check_choice, checked_call
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
-    import duckdb
     import pandas as pd
     import polars as pl
 
@@ -85,14 +83,6 @@ class Release:
         import polars as pl
 
         return pl.DataFrame(self.table)
-
-    def to_duckdb(
-        self, connection: duckdb.DuckDBPyConnection | None = None
-    ) -> duckdb.DuckDBPyRelation:
-        """The table as a DuckDB relation, on the given connection or DuckDB's default one."""
-        import duckdb
-
-        return (connection or duckdb.default_connection()).from_arrow(self.table)
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas frame. Requires pandas."""
@@ -255,21 +245,12 @@ class Release:
         return release
 
     @classmethod
-    def from_parquet(
-        cls,
-        data: bytes,
-        manifest: dict[str, Any],
-        *,
-        read: Callable[[bytes], pa.Table] = stored_table,
-    ) -> Release:
-        """The release of a table's file and a manifest, as the ledger stores them. `read`: how the
-        file is read."""
+    def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
+        """The release of a table's file and a manifest, as the ledger stores them."""
         try:
-            table = read(data)
+            table = stored_table(data)
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
-        except UsageError:
-            raise
         except (pa.ArrowException, KeyError, OSError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
@@ -327,7 +308,7 @@ def release_of_files(table: bytes, manifest: bytes) -> Release:
         said = json.loads(manifest.decode())
     except (ValueError, RecursionError):
         raise UsageError(f"release: {MANIFEST} is not JSON; save the release again") from None
-    return Release.from_parquet(table, said, read=sent_table)
+    return Release.from_parquet(table, said)
 
 
 def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:

@@ -4,7 +4,6 @@ import json
 import os
 from importlib.metadata import version
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,26 +54,6 @@ def test_a_release_is_the_same_through_every_door(tmp_path, items):
     assert Release.from_parquet(made.parquet(), made.manifest).to_arrow() == made.to_arrow()
     assert pl.read_parquet(tmp_path / "deep" / "out" / TABLE).equals(made.to_polars())
     assert json.loads((tmp_path / "deep" / "out" / MANIFEST).read_text()) == made.manifest
-
-
-@pytest.mark.parametrize("rows, row_groups", [(0, {0, 1}), (1, {1}), (8, {3})])
-def test_a_release_of_more_than_a_million_rows_is_loaded(tmp_path, rows, row_groups):
-    """Its file has several row groups, as here with few rows in each."""
-    made = release([f"item {row}" for row in range(rows)])
-    out = made.save(tmp_path / "out")
-    named = made.table.replace_schema_metadata(pq.read_schema(out / TABLE).metadata)
-    pq.write_table(named, out / TABLE, row_group_size=3)
-    assert pq.ParquetFile(out / TABLE).num_row_groups in row_groups
-    assert Release.load(out).to_arrow() == made.to_arrow()
-
-
-def test_a_release_is_a_relation_on_ones_own_connection():
-    con = duckdb.connect()
-    made = release().to_duckdb(con)
-    assert made.filter("score > 9.5").select("item").fetchall() == [("b",)]
-    con.execute("CREATE TABLE kept AS FROM made")
-    assert con.execute("SELECT list_sort(list(item)) FROM kept").fetchall() == [(["a", "b"],)]
-    assert release().to_duckdb().fetchall()[0][1] == "b"
 
 
 def test_a_folder_has_one_release_which_may_be_saved_again(tmp_path):
