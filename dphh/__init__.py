@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dphh.asking.verbs import trie as trie
     from dphh.checking import check as check
     from dphh.comparing import compare as compare
+    from dphh.detection import profile as profile
     from dphh.errors import BudgetRefused as BudgetRefused
     from dphh.errors import CorpusError as CorpusError
     from dphh.errors import DphhError as DphhError
@@ -44,6 +45,7 @@ _NAMES_OF_MODULE = {
     "checking": "check",
     "comparing": "compare",
     "reader.corpus": "Corpus",
+    "detection": "profile",
     "errors": "BudgetRefused CorpusError DphhError EngineError LedgerError UsageError",
     "evaluation": "evaluate exact_ngrams",
     "ledger": "Ledger",

@@ -1,8 +1,10 @@
-"""How many users an item needs to be found in text: `plan.detection(words_per_user=12)`.
+"""How many users an item needs to be found in text:
+`plan.detection(dphh.profile(words_per_user=12))`.
 
 A plan's own number assumes users who hold that one item and nothing else. Real users hold more, and
 add less weight to each item: 1 / sqrt(t) with t items, and with more than `max_items` only a random
-choice of them counts.
+choice of them counts. A profile states how much a user is assumed to hold. It must be public: from
+general knowledge of such texts, or from a similar public text, never from the data.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from dphh.mechanisms.set_union.price import possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.price import Price
 from dphh.wording.lines import with_noun
-from dphh.wording.options import check_whole
+from dphh.wording.options import check_whole, checked_call
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much a user is assumed to hold: distinct words, in a number of texts. An assumption from
+    public knowledge, never measured on the corpus."""
+
+    words_per_user: tuple[int, ...]
+    texts_per_user: int = 1
 
 
 @dataclass(frozen=True)
@@ -44,38 +55,45 @@ class Detection:
         return "\n".join([*lines, f"  ({self.note})"])
 
 
-def detection_of(
-    price: Price, words_per_user: int | Sequence[int], texts_per_user: int
-) -> Detection:
+@checked_call
+def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
+    """State how much a user is assumed to hold, from public knowledge and never measured on the
+    corpus. Several numbers of words are several scenarios."""
+    several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
+    for name, number in [
+        *(("words_per_user", words) for words in several),
+        ("texts_per_user", texts_per_user),
+    ]:
+        check_whole(name, number)
+    if not several:
+        raise UsageError("words_per_user: found no number; give at least one")
+    return Profile(tuple(several), texts_per_user)
+
+
+def detection_of(price: Price, assumed: Profile) -> Detection:
     """The numbers of users that n-grams need, if users hold as much as is assumed and no part of an
     n-gram is missed.
 
     That is the worst case: a gram that is not released at one length is pruned at the next, and
     the user's remaining grams then get more weight.
     """
-    several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
-    for words in several:
-        check_whole("words_per_user", words)
-    check_whole("texts_per_user", texts_per_user)
-    if not several:
-        raise UsageError("words_per_user: found no number; give at least one")
     if price.prior is not None:
         raise UsageError(
-            "detection: with a prior, no number of users is known in advance for the prior's words;"
-            " leave the prior out to see the numbers of the same plan without it"
+            "profile: with a prior, no number of users is known in advance for the prior's words; "
+            "leave the prior out to see the numbers of the same plan without it"
         )
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
     if price.verb not in ("items", "ngrams") or {level.level for level in first} != {1}:
         raise UsageError(
-            f"detection: found {price.verb} with method={price.method!r}, for which the number of "
+            f"profile: found {price.verb} with method={price.method!r}, for which the number of "
             "users is not known in advance; give a plan of `items`, or of `ngrams` with "
             "method='forecast' or 'dpne'"
         )
     lengths = range(1, 2 + len(longer))
     scenarios = tuple(
-        (words, tuple((n, _users_needed(n, words, texts_per_user, price)) for n in lengths))
-        for words in several
+        (words, tuple((n, _users_needed(n, words, assumed, price)) for n in lengths))
+        for words in assumed.words_per_user
     )
     note = "where each of these users holds so many words"
     if price.verb == "ngrams" and not longer and price["max_n"] > 1:
@@ -88,7 +106,7 @@ def detection_of(
     return Detection(scenarios, float(FINDING_PROBABILITY), note)
 
 
-def _users_needed(length: int, words: int, texts: int, price: Price) -> int | None:
+def _users_needed(length: int, words: int, assumed: Profile, price: Price) -> int | None:
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     longer = [
         with_assumed_threshold(level) for level in price.levels if isinstance(level, PrunedLevel)
@@ -100,7 +118,7 @@ def _users_needed(length: int, words: int, texts: int, price: Price) -> int | No
         runs = [first[-1:]]
     elif words > 1 and any(isinstance(level, ReweighedLevel) for level in first):
         runs = [rounds[:1] for rounds in runs]
-    held = [max(1, words - texts * shorter) for shorter in range(length)]
+    held = [max(1, words - assumed.texts_per_user * shorter) for shorter in range(length)]
     ways: list[Ways] = [runs, *([[level]] for level in longer)]
     users = users_needed(ways[:length], held)
     return None if users == NO_NUMBER else users

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from inspect import Parameter as Option
@@ -23,7 +22,7 @@ from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
-    from dphh.detection import Detection
+    from dphh.detection import Detection, Profile
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,12 @@ class Plan:
 
         return plan_sql(self.price, self.corpus)
 
-    @checked_call
-    def detection(self, words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Detection:
-        """How many users an item needs to be found if each user holds so many distinct words, in so
-        many texts. Say this from public knowledge of such texts, never from the corpus. Several
-        numbers of words are several scenarios."""
+    def detection(self, profile: Profile) -> Detection:
+        """How many users an item needs to be found if each user holds as much as `profile`
+        assumes."""
         from dphh.detection import detection_of
 
-        return detection_of(self.price, words_per_user, texts_per_user)
+        return detection_of(self.price, profile)
 
     def dp_event(self) -> tuple[Any, float]:
         """The price as an event of dp_accounting, where that is installed, to be composed with what

@@ -11,7 +11,7 @@ import dphh
 #: Who looks for a name looks for it among these.
 GROUPS = {
     "Verbs": ("items", "ngrams", "counts", "trie", "ldp_trie"),
-    "Before you spend": ("check", "compare"),
+    "Before you spend": ("check", "compare", "profile"),
     "Data and plans": ("Corpus", "Plan", "plan_from_json"),
     "Releases": ("Release", "verify", "evaluate", "exact_ngrams"),
     "The ledger": ("Ledger",),

@@ -51,7 +51,7 @@ def serve(
     context.obj = ledger_file
     if context.invoked_subcommand is not None:
         return
-    from dphh.gateway.listening import Server
+    from dphh.gateway.connections import FewRecords, Server
     from dphh.gateway.server import Gateway
 
     loopback = host in ("localhost", "127.0.0.1", "::1")
@@ -61,7 +61,11 @@ def serve(
             "open. Put a proxy with TLS before the loopback (docs/gateway.md), or give "
             "--plain-http if the proxy is on another machine"
         )
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logs = logging.StreamHandler()
+    logs.addFilter(FewRecords())
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", handlers=[logs]
+    )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     book = Ledger(ledger_file)
     gateway = Gateway(book, run_options, runs=runs)

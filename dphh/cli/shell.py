@@ -37,7 +37,7 @@ def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_optio
     dphh shell -- -csv
     """
     program, extension = _shell_program(), _httpfs_file()
-    from dphh.gateway.listening import Server
+    from dphh.gateway.connections import Server
     from dphh.gateway.server import Gateway
 
     token = secrets.token_urlsafe(32)  # not for a command line, which other people can see

@@ -36,6 +36,7 @@ from dphh.asking.macros import Macro, macros
 from dphh.asking.parsed import required_corpus_name, typed_options
 from dphh.columns import as_parquet
 from dphh.errors import DphhError, UsageError
+from dphh.gateway.connections import without_limits
 from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, table_without_plan
 from dphh.gateway.worker import Order, Workers
 from dphh.ledger import Ledger
@@ -135,9 +136,10 @@ class Gateway:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
             try:
-                response = await self._response(request, analyst, path, answer_format)
-                async with asyncio.timeout(_SENDING_SECONDS):
-                    await response(scope, receive, send)
+                with without_limits(scope.get("client")):
+                    response = await self._response(request, analyst, path, answer_format)
+                    async with asyncio.timeout(_SENDING_SECONDS):
+                        await response(scope, receive, send)
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:

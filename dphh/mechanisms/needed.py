@@ -1,5 +1,5 @@
 """How many users an item needs to be found: a plan's own number, of users who hold nothing else,
-and `plan.detection`, of users who hold more."""
+and `plan.detection(profile)`, of users who hold as much as a profile assumes."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ class Place:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def serve(self, *more: str, time: str | None = None) -> Served:
-        self.servers.append(Served(self, *more, time=time))
+    def serve(self, *more: str, time: str | None = None, files: int | None = None) -> Served:
+        self.servers.append(Served(self, *more, time=time, files=files))
         return self.servers[-1]
 
     def end(self) -> None:
@@ -151,12 +151,16 @@ class Place:
 
 
 class Served:
-    """`dphh serve`, as an owner starts it; or with another `time`, as in "server NAME SECONDS"."""
+    """`dphh serve`, as an owner starts it; or with another `time`, as in "server NAME SECONDS", or
+    with at most so many open `files`."""
 
-    def __init__(self, place: Place, *more: str, time: str | None = None) -> None:
+    def __init__(
+        self, place: Place, *more: str, time: str | None = None, files: int | None = None
+    ) -> None:
         ledger = ("--ledger", str(place.ledger.path))
         program = DPHH if time is None else [sys.executable, "-c", IMPATIENT, time]
-        asked = [*program, "serve", "--port", str(place.port), *ledger, *more]
+        limit = [] if files is None else ["prlimit", f"--nofile={files}"]
+        asked = [*limit, *program, "serve", "--port", str(place.port), *ledger, *more]
         self.process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, process_group=0)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()

@@ -1,4 +1,4 @@
-"""What a plan is said to find in text, against runs on corpora of such users."""
+"""What a plan is said to find in text, against runs on corpora made to the profile."""
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ def share_found(plan, groups):
 def test_words_are_found_from_as_many_users_as_are_said(own_ledger):
     words, max_items, groups = 40, 10, 100
     asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items, "method": "gaussian"}
-    ((_, ((_, users),)),) = dphh.items(**asked).detection(words).scenarios
+    ((_, ((_, users),)),) = dphh.items(**asked).detection(dphh.profile(words)).scenarios
     said = share_found(dphh.items(corpus_of(groups, users, words), **asked), groups)
     fewer = round(0.75 * users)
     less = share_found(dphh.items(corpus_of(groups, fewer, words), **asked), groups)
