@@ -65,7 +65,7 @@ def test_a_user_counts_for_all_words_of_a_list_and_for_no_more_others_than_the_c
     assert len(keys) == 3 + min(held, CAP)
 
 
-def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
+def test_keys_of_62_bits_are_summed_by_themselves():
     keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
     found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, EqualWeights(CAP, BITS, 7))
     added_to: Counter = Counter()

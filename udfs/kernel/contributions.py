@@ -4,11 +4,10 @@ Every engine calls it with whole users in rows of lists (`whole_users.py`). A us
 depends on the user's own keys and name, on earlier releases and on the level's salt. It does not
 depend on the other users of the block, nor on which attempt of a task runs.
 
-A pair of key and user is packed into one integer, and sorting these integers makes pairs distinct:
-NumPy's sort is vectorised and releases the interpreter's lock, so blocks are sorted in parallel.
-Sorted pairs put the users of a key side by side, ready to be summed. Elements are selected by
-`take` with indices, never by a mask: with a random mask, mispredicted branches cost as much as the
-sort.
+Sorting pairs of key and user makes them distinct: NumPy's sort releases the interpreter's lock, so
+blocks are sorted in parallel. Sorted pairs put the users of a key side by side, ready to be summed.
+Elements are selected by `take` with indices, never by a mask: with a random mask, mispredicted
+branches cost as much as the sort.
 """
 
 from __future__ import annotations
@@ -108,21 +107,28 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     """Each pair of numbers once, in ascending order of the first, then the second.
 
     Pairs whose first number is negative are dropped. The first may be a pair itself, left * 2^32 +
-    right. A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
+    right. Numbers are sorted by 16 bits at a time, the lowest first, which takes NumPy a third of
+    the time of a sort by comparisons, and none where all are 0 or a user's index ascends already.
     """
-    for_second = int(second.max(initial=0)).bit_length()
-    after_largest = int(first.max(initial=0)) + 1
-    numbers = after_largest - int(first.min(initial=0))
-    kind: Any = np.uint32 if numbers.bit_length() + for_second <= 32 else np.uint64
-    pairs = first.astype(kind)
-    pairs <<= kind(for_second)
-    pairs |= second.astype(kind, copy=False)
-    pairs.sort()
-    # What negative numbers became comes last.
-    pairs = pairs[: np.searchsorted(pairs, kind(after_largest) << kind(for_second))]
-    pairs = pairs.take(first_occurrences(pairs))
-    right = pairs & kind((1 << for_second) - 1)
-    return (pairs >> kind(for_second)).astype(np.int64), right.astype(np.int64)
+    there = np.flatnonzero(first >= 0)
+    first, second = first.take(there), second.take(there)
+    in_order = (second[1:] >= second[:-1]).all()
+    order = np.arange(len(there))
+    for digit in [*([] if in_order else _digits(second)), *_digits(first)]:
+        order = order.take(digit.take(order).argsort(kind="stable"))
+    first, second = first.take(order), second.take(order)
+    new = np.ones(len(order), dtype=np.bool_)
+    np.not_equal(first[1:], first[:-1], out=new[1:])
+    new[1:] |= second[1:] != second[:-1]
+    distinct = np.flatnonzero(new)
+    return first.take(distinct).astype(np.int64), second.take(distinct).astype(np.int64)
+
+
+def _digits(numbers: Any) -> list[Any]:
+    """The digits of 16 bits of these numbers, the lowest first, but for those that are all 0."""
+    bits = int(np.bitwise_or.reduce(numbers, initial=0))
+    shifts = range(0, bits.bit_length(), 16)
+    return [(numbers >> shift).astype(np.uint16) for shift in shifts if bits >> shift & 0xFFFF]
 
 
 def first_occurrences(ascending: Any) -> Integers:
@@ -149,15 +155,14 @@ def are_kept(
 
 def pieces_of_users(lengths: Integers, keys: Integers) -> Iterator[tuple[slice, slice, HeldKeys]]:
     """Divides whole users into pieces of about PIECE_SIZE positions: for each piece, its users,
-    their positions, and what they hold. A piece has so few users that a key and a user's index fit
-    into one integer. Each contribution depends on one user alone and sums are integers, so the
+    their positions, and what they hold. A piece has so few users that a priority and a user's index
+    fit into one integer. Each contribution depends on one user alone and sums are integers, so the
     division does not change any sum."""
     ends = np.cumsum(lengths)
     user = position = 0
     while user < len(lengths):
         stop = max(int(np.searchsorted(ends, position + PIECE_SIZE, side="right")), user + 1)
-        bits = int(keys[position : ends[stop - 1]].max(initial=0)).bit_length()
-        stop = min(stop, user + (1 << min(63 - bits, 64 - int(_PRIORITY_BITS))))
+        stop = min(stop, user + (1 << 64 - int(_PRIORITY_BITS)))
         end = int(ends[stop - 1])
         indices = np.repeat(np.arange(stop - user, dtype=np.uint32), lengths[user:stop])
         held, owner = distinct_pairs(keys[position:end], indices)

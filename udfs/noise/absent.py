@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -305,17 +306,15 @@ def absent_undecided(
     """
     law, noise, found = Bins(sigma), rounded_gaussian(sigma), []
     columns = cells, absent_counts, nonpositive_counts, passed_counts, thresholds
-    bins, at_most_0 = len(law.starts), law.units_within(-noise.reach, 0)
+    bins, units_within = len(law.starts), cache(law.units_within)
     for cell, grams, nonpositive, passed, threshold in zip(
         *(column.to_pylist() for column in columns), strict=True
     ):
         name = f"{purpose}/undecided {cell}"
+        at_most_0 = units_within(-noise.reach, 0)
         below = draw_multinomial(randomness, nonpositive, at_most_0, f"{name}/below")
-        positive = grams - nonpositive - passed
-        highest = min(threshold - 1, noise.reach)
-        above = draw_multinomial(
-            randomness, positive, law.units_within(1, highest), f"{name}/above"
-        )
+        under = units_within(1, min(threshold - 1, noise.reach))
+        above = draw_multinomial(randomness, grams - nonpositive - passed, under, f"{name}/above")
         found += [
             (cell * bins + at_bin, count)
             for at_bin, count in enumerate(map(sum, zip(below, above, strict=True)))

@@ -20,6 +20,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
 from math import factorial, isqrt, log
 
 import numpy as np
@@ -61,10 +63,12 @@ _STIRLING_COEFFICIENTS = tuple(
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
     """One draw of Binomial(n, p) for n up to 2^62, within 2^-150 of exact in total variation."""
-    if n * p * (1 - p) <= _LARGEST_TABLED_VARIANCE:
+    # In integers, as fractions would look for common divisors again and again.
+    variance_in_squares = n * p.numerator * (p.denominator - p.numerator)
+    if variance_in_squares <= _LARGEST_TABLED_VARIANCE * p.denominator**2:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
-    variance = n * p.numerator * (p.denominator - p.numerator) // p.denominator**2 + 1
+    variance = variance_in_squares // p.denominator**2 + 1
     bits = (3 * (isqrt(3 * variance) + 1) + 1).bit_length()
     attempt = 0
     while True:
@@ -102,18 +106,16 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     variance keeps N below 2^21 (by Bernstein's inequality: at 20 standard deviations and a few
     hundred steps, weights are below 1), and the distance below 2^-212.
     """
-    if n < 0 or not 0 <= p <= 1:
+    if n < 0 or not 0 <= p.numerator <= p.denominator:
         raise UsageError("a binomial needs n >= 0 trials and a probability from 0 to 1")
-    if n * p * (1 - p) > 1 << 30:
+    if n * p.numerator * (p.denominator - p.numerator) > p.denominator**2 << 30:
         raise UsageError("a binomial with a variance above 2^30 is too wide to tabulate")
-    if p in (0, 1):
-        return n * int(p)
-    values, cumulative, total = [], [], 0
-    for k, weight in approximate_binomial_weights(n, p):
-        total += weight
-        values.append(k)
-        cumulative.append(total)
-    return values[bisect_right(cumulative, uniform_int(randomness, total, purpose))]
+    if p.denominator == 1:
+        return n * p.numerator
+    values: tuple[int, ...]
+    values, weights = zip(*approximate_binomial_weights(n, p), strict=True)
+    cumulative = [*accumulate(weights)]
+    return values[bisect_right(cumulative, uniform_int(randomness, cumulative[-1], purpose))]
 
 
 def approximate_binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
@@ -143,15 +145,21 @@ def draw_multinomial(
     randomness: Randomness, n: int, proportions: tuple[int, ...], purpose: str
 ) -> list[int]:
     """Draws how many of `n` fall into each bin, with probabilities in these `proportions`."""
-    left, total = n, sum(proportions)
-    drawn = []
-    for index, proportion in enumerate(proportions):
-        p = Fraction(proportion, total) if proportion else Fraction(0)
+    left, drawn = n, []
+    for index, p in enumerate(_of_what_is_left(proportions)):
         drawn.append(
             draw_binomial_of_any_size(randomness, left, p, f"{purpose}/{index}") if left else 0
         )
-        left, total = left - drawn[-1], total - proportion
+        left -= drawn[-1]
     return drawn
+
+
+@lru_cache(maxsize=256)
+def _of_what_is_left(proportions: tuple[int, ...]) -> tuple[Fraction, ...]:
+    """The probability of each bin for what has fallen into no earlier one."""
+    totals = accumulate(reversed(proportions))
+    pairs = zip(proportions, reversed([*totals]), strict=True)
+    return tuple(Fraction(each, total) if each else Fraction(0) for each, total in pairs)
 
 
 def _verdicts_by_floats(
