@@ -39,7 +39,7 @@ test-all: $(VENV)/ready
 	DPHH_FULL=1 $(BIN)/python -m pytest --engines duckdb,polars,spark --durations=50 $(ARGS)
 
 # The long-term line of DuckDB, beside the current one that `make test` uses: what can differ, which
-# one file lists, and DuckDB's shell over the gateway, which needs this line.
+# one file lists, and an analyst's DuckDB shell over the gateway, which needs this line.
 OLDER := tests/engines/test_duckdb_versions.py tests/gateway/test_shell.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb,polars -n 2 --dist worksteal \
@@ -99,7 +99,8 @@ $(VENV)/ready: pyproject.toml | $(VENV)/core
 $(VENV_15)/ready: pyproject.toml
 	@echo "Installing the same with DuckDB's long-term line into $(VENV_15) ..."
 	$(PYTHON) -m venv $(VENV_15)
-	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev,shell]'
+	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev]' duckdb==1.5.5 \
+		duckdb-cli==1.5.5 duckdb-extension-httpfs==1.5.5
 	touch $@
 
 $(VENV_LOWEST)/ready: pyproject.toml

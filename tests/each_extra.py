@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = ["good morning to all", "see you later"]
 COST = {"epsilon": 4.0, "delta": 1e-6}
-#: The same request at the command line, in the shell and by HTTP.
+#: The same request at the command line and by HTTP.
 CORPUS_OPTIONS = ["--user", "user", "--text", "text"]
 COST_OPTIONS = ["--epsilon", "4", "--delta", "1e-6"]
 
@@ -95,8 +95,7 @@ def core() -> None:
             assert f"pip install 'dphh[{extra}]'" in str(problem), problem
         else:
             raise AssertionError(f"{extra}: nothing was missing")
-    for extra in ("serve", "shell"):
-        assert f"pip install 'dphh[{extra}]'" in told(extra, code=2)
+    assert "pip install 'dphh[serve]'" in told("serve", code=2)
     assert len(dphh.Ledger("ledger").runs()) == runs
 
 
@@ -179,12 +178,6 @@ def serve() -> None:
     assert "later" in json.dumps(found), found
 
 
-def shell() -> None:
-    add_account()
-    query = "SELECT item FROM dphh_items('reviews', epsilon := 2.0, delta := 1e-7)"
-    assert "later" in told("shell", "--ledger", "book", "--", "-csv", "-c", query).splitlines()
-
-
 def testing() -> None:
     from dphh.testing import SeededRandomness
 
@@ -211,7 +204,7 @@ def docs() -> None:
 
 USES = {
     each.__name__: each
-    for each in (core, testing, plot, delta, iceberg, serve, shell, examples, docs, notebook, spark)
+    for each in (core, testing, plot, delta, iceberg, serve, examples, docs, notebook, spark)
 }
 
 

@@ -15,7 +15,7 @@ GROUPS = {
     "Data and plans": ("Corpus", "Plan", "plan_from_json"),
     "Releases": ("Release", "verify", "evaluate", "exact_ngrams"),
     "The ledger": ("Ledger",),
-    "SQL": ("connect",),
+    "SQL": ("connect", "register"),
     "Errors": (
         "DphhError", "UsageError", "CorpusError", "BudgetRefused", "LedgerError", "EngineError",
     ),

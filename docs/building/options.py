@@ -76,7 +76,7 @@ def options_page() -> str:
         "## How a command runs\n\nOf every verb's command; in Python most are `plan.run`'s.\n\n"
         f"| option | what it says |\n|---|---|\n{rows}"
     )
-    known = macros(with_corpus_options=True).values()
+    known = macros().values()
     free = ", ".join(f"`dphh_{macro.name}`" for macro in known if macro.verb is None)
     parts.append(f"## Macros that cost nothing\n\n`dphh_plan_...` of each verb, and {free}.")
     return "\n\n".join(parts)

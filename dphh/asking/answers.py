@@ -5,62 +5,87 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from inspect import Parameter
 from typing import Any
 
 import pyarrow as pa
 
 from dphh.asking.macros import PLAN_SCHEMA, Macro, corpus_options_by_sql_name, macros
-from dphh.ledger import Ledger
+from dphh.asking.parsed import typed_value
+from dphh.ledger import Account, Ledger
+from dphh.reader.corpus import CORPUS_OPTIONS
 from dphh.reader.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS
-from dphh.release import stored_release
+from dphh.release import MANIFEST, TABLE, stored_release
 from dphh.report.plan_lines import Section
 from dphh.run import HELP as RUN_HELP
+from dphh.verifying import verify
 from dphh.wording.options import check_choice, shown_default
 
 
-def answer_without_plan(
-    macro: Macro,
-    arguments: Mapping[str, str],
-    ledger: Ledger,
-    *,
-    with_corpus_options: bool,
-) -> pa.Table:
-    """The answer of a macro that neither prices nor runs a plan. `with_corpus_options`: as in
-    `macros`."""
-    rows: list[tuple[Any, ...]]
+def answer_without_plan(macro: Macro, arguments: Mapping[str, str], ledger: Ledger) -> pa.Table:
+    """The answer of a macro that neither prices nor runs a plan. An analyst's ledger has only what
+    is the analyst's."""
+    rows: Sequence[tuple[Any, ...]]
     match macro.name:
         case "release":
-            return stored_release(ledger, arguments.get("run_id", "")).table
+            return stored_release(ledger, arguments["run_id"]).table
+        case "why":
+            phrase = arguments["phrase"]
+            tokens = typed_value("phrase", Sequence[str], phrase) if phrase[:2] == '["' else phrase
+            found = stored_release(ledger, arguments["run_id"]).why(tokens)
+            rows = [(phrase, found.reason, found.said)]
+        case "save":
+            folder = arguments["folder"]
+            saved = stored_release(ledger, arguments["run_id"]).save(folder)
+            rows = [(str(saved / name),) for name in (TABLE, MANIFEST)]
+        case "verify":
+            rows = verify(arguments["folder"], ledger=ledger)
         case "ledger":
-            rows = [
-                (
-                    each.name,
-                    *(each.cap.epsilon, each.cap.delta),
-                    each.used,
-                    *(each.one_more.epsilon, each.one_more.delta),
-                    each.runs,
-                )
-                for each in ledger.accounts()
-            ]
+            return ledger_table(macro, ledger.accounts())
         case "corpora":
-            rows = [
-                (
-                    each.name,
-                    ", ".join(each.corpus.user),
-                    each.corpus.content.column,
-                    json.dumps(each.groups) if each.groups else None,
-                )
-                for each in ledger.accounts()
-            ]
+            return _corpora_table(macro, ledger.accounts())
+        case "declare_groups":
+            groups = typed_value("groups", Sequence[str], arguments["groups"])
+            account = arguments["corpus"]
+            ledger.declare_groups(account, arguments["by"], groups)
+            return _corpora_table(macro, ledger.accounts(account))
         case "releases":
             rows = _rows_of_releases(ledger)
         case "help":
             costs = {True: "its price, once", False: "nothing"}
-            every = macros(with_corpus_options=with_corpus_options).values()
-            rows = [(costs[each.spends], each.example_call, each.summary) for each in every]
+            asked = [each for each in macros().values() if not (each.for_owner and ledger.analyst)]
+            rows = [(costs[each.spends], each.example_call, each.summary) for each in asked]
         case _:
-            rows = _rows_of_options(arguments.get("verb", ""), with_corpus_options)
+            rows = _rows_of_options(arguments["verb"], for_owner=ledger.analyst is None)
+    return _table(rows, macro.columns)
+
+
+def ledger_table(macro: Macro, accounts: Sequence[Account]) -> pa.Table:
+    """A row for each account: its cap, what is used of it, and what one more run may have."""
+    rows = [
+        (
+            each.name,
+            *(each.cap.epsilon, each.cap.delta),
+            each.used,
+            *(each.one_more.epsilon, each.one_more.delta),
+            each.runs,
+        )
+        for each in accounts
+    ]
+    return _table(rows, macro.columns)
+
+
+def _corpora_table(macro: Macro, accounts: Sequence[Account]) -> pa.Table:
+    rows = [
+        (
+            each.name,
+            ", ".join(each.corpus.user),
+            each.corpus.content.column,
+            json.dumps(each.groups) if each.groups else None,
+        )
+        for each in accounts
+    ]
     return _table(rows, macro.columns)
 
 
@@ -94,25 +119,32 @@ def _rows_of_releases(ledger: Ledger) -> list[tuple[Any, ...]]:
     ]
 
 
-def _rows_of_options(verb: str, with_corpus_options: bool) -> list[tuple[Any, ...]]:
-    """The options of a verb and, `with_corpus_options`, those of its corpus and its run."""
+def _rows_of_options(verb: str, *, for_owner: bool) -> list[tuple[Any, ...]]:
+    """The options of a verb and, for an owner, those of its corpus and its run."""
     check_choice("verb", verb, VERBS)
-    rows: list[tuple[Any, ...]] = [
-        (
-            name,
-            "needed" if option.default is option.empty else shown_default(option),
-            VERBS[verb].help[name],
-        )
+    help_of_verb = VERBS[verb].help
+    rows = [
+        _row_of_option(name, name, option, help_of_verb)
         for name, option in VERBS[verb].options.items()
     ]
-    if with_corpus_options:
-        named = corpus_options_by_sql_name().items()
-        rows += [(sql, None, CORPUS_HELP[name]) for sql, name in named if name in CORPUS_HELP]
+    if for_owner:
+        rows += [
+            _row_of_option(sql, name, CORPUS_OPTIONS[name], CORPUS_HELP)
+            for sql, name in corpus_options_by_sql_name().items()
+            if name in CORPUS_HELP
+        ]
         rows += [
             ("account", None, "The account in the ledger that pays, of a table or a view."),
             ("run_id", None, RUN_HELP["run_id"]),
         ]
     return rows
+
+
+def _row_of_option(
+    sql_name: str, name: str, option: Parameter, help_lines: Mapping[str, str]
+) -> tuple[Any, ...]:
+    needed = option.default is option.empty
+    return sql_name, "needed" if needed else shown_default(option), help_lines[name]
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

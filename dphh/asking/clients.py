@@ -12,16 +12,25 @@ from dphh.sql import literal
 _WAIT_SECONDS = 3600
 
 
-def init_sql(address: str, token: str, load_httpfs: str = "INSTALL httpfs; LOAD httpfs;") -> str:
+_HEAD = """\
+-- dphh at {address}. Keep this file to yourself: it has your token.
+-- DuckDB loads its extension httpfs by itself, and installs it where it can. Without a network:
+-- pip install duckdb-extension-httpfs==VERSION, that of your DuckDB, brings it as a file, which
+-- LOAD '/.../httpfs.duckdb_extension'; loads: write that as the first line.
+-- DuckDB takes no query for an argument here: SET VARIABLE words = (SELECT list(item) FROM mine);
+-- and then of := getvariable('words').
+"""
+
+
+def init_sql(address: str, token: str) -> str:
     """The statements that DuckDB's shell runs first: they store the token and create the macros.
 
     The macros read lines of JSON, with the columns written out: so DuckDB asks the gateway for
     nothing while it plans a query, and EXPLAIN and PREPARE spend nothing.
     """
-    every = macros(with_corpus_options=False).values()
+    every = [macro for macro in macros().values() if not macro.for_owner]
     return (
-        f"-- dphh at {address}. Keep this file to yourself: it has your token.\n{load_httpfs}\n"
-        f"SET http_timeout = {_WAIT_SECONDS};\n"
+        _HEAD.format(address=address) + f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
         + "".join(macro_sql(macro, _source_sql(address, macro)) for macro in every)

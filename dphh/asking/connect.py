@@ -1,4 +1,5 @@
-"""`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
+"""`dphh.register(con)`: the verbs as table macros of a DuckDB connection, whoever opened it;
+`dphh.connect()` opens one.
 
 A request is drawn once. One statement sees one release, however often it names a macro. A later
 statement gets the release of the same files from the ledger, for nothing; of a table or view it
@@ -14,7 +15,8 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
-from itertools import accumulate
+from inspect import signature
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,16 +32,16 @@ from dphh.asking.macros import (
     macro_sql,
     macros,
 )
-from dphh.asking.parsed import narrowed_corpus_of_account, required_corpus_name, typed_options
+from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.journal import Note, show_budget_notes
-from dphh.ledger import Ledger
+from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
-from dphh.wording.options import checked_call, respell_options
+from dphh.wording.options import check_required, checked_call, respell_options
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,6 +54,9 @@ RESULT_BUFFER_SIZE = "1GB"
 #: For each argument of a macro, by its name in SQL, its text.
 Arguments = dict[str, str]
 
+#: All functions of a DuckDB instance have one name space, which its connections share.
+_registrations = count(1)
+
 
 @checked_call
 def connect(
@@ -61,27 +66,49 @@ def connect(
     config: dict[str, Any] | None = None,
     engine: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
-    the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`, `dphh_releases()` and
-    `dphh_release(run_id)` cost nothing, and `FROM dphh_help()` lists all.
-
-    A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
-    `item_column :=`, a table or view of the connection, a Parquet path or a glob.
-
-    With `database=`, a file, cursors of the connection lack the macros, which a file cannot keep:
-    where cursors are needed, leave `database` out and say `ATTACH 'app.duckdb'`.
-    """
+    """`duckdb.connect(database, config=config)`, with dphh's macros: `register` says which."""
     import duckdb
-    from duckdb.func import PythonUDFType
 
     con = duckdb.connect(str(database), config=config or {})
     if int(duckdb.__version__.partition(".")[0]) < 2:
         con.execute(f"SET streaming_buffer_size = '{RESULT_BUFFER_SIZE}'")
+    return register(con, ledger, engine=engine)
+
+
+@checked_call
+def register(
+    con: duckdb.DuckDBPyConnection,
+    ledger: Ledger | str | Path | None = None,
+    *,
+    engine: str | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Give a DuckDB connection dphh's macros, and return it. `FROM dphh_ngrams('reviews/*.parquet',
+    ...)` spends and returns the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`,
+    `dphh_releases()` and `dphh_release(run_id)` cost nothing, and `FROM dphh_help()` lists all.
+
+    A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
+    `item_column :=`, a table or view of the connection, a Parquet path or a glob.
+
+    Cursors of a connection whose database is in memory have the macros too. A file cannot keep
+    them: there each cursor is registered by itself.
+    """
+    import duckdb
+    from duckdb.func import PythonUDFType
+
+    if not isinstance(con, duckdb.DuckDBPyConnection):
+        raise UsageError(
+            f"con: found a {type(con).__name__}; give a DuckDB connection, as duckdb.connect() "
+            "returns one"
+        )
     owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
-    for macro in macros(with_corpus_options=True).values():
+    number = next(_registrations)
+    current = "FROM duckdb_databases() SELECT path WHERE database_name = current_database()"
+    ((file,),) = con.execute(current).fetchall()
+    for macro in macros().values():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in column_sql_types(macro).items())
+        answer_name = f"dphh_answer_{number}_{macro.name}"
         con.create_function(
-            f"dphh_answer_{macro.name}",
+            answer_name,
             _batch_function(macro, owner),
             ["VARCHAR", "VARCHAR"],
             f"STRUCT({columns})[]",
@@ -91,16 +118,16 @@ def connect(
         )
         # A database in memory shares its macros with cursors. In a file the macros are temporary:
         # their functions exist in this process only.
-        con.execute(macro_sql(macro, _source_sql(macro), temporary=str(database) != ":memory:"))
+        con.execute(macro_sql(macro, _source_sql(macro, answer_name), temporary=file is not None))
     return con
 
 
-def _source_sql(macro: Macro) -> str:
+def _source_sql(macro: Macro, answer_name: str) -> str:
     """An SQL expression: the rows with which the function behind the macro answers."""
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
     arguments_json = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
     statement_id = "concat_ws('.', current_query_id(), txid_current())"
-    answer = f"dphh_answer_{macro.name}({arguments_json}, {statement_id})"
+    answer = f"{answer_name}({arguments_json}, {statement_id})"
     return f"(SELECT unnest({answer}, recursive := true))"
 
 
@@ -159,6 +186,7 @@ class _AnswersForOwner:
         self._latest_answers: defaultdict[str, _LatestAnswer] = defaultdict(_LatestAnswer)
 
     def answer(self, macro: Macro, arguments: Arguments, statement_id: str) -> pa.Table:
+        macro.check_given(arguments)
         if macro.spends:
             return self._release(macro, arguments, statement_id).table
         if macro.verb is not None:
@@ -166,7 +194,19 @@ class _AnswersForOwner:
             assert plan.corpus is not None
             check_columns(plan.corpus)
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
-        return answers.answer_without_plan(macro, arguments, self._ledger, with_corpus_options=True)
+        if macro.name == "add_corpus":
+            return answers.ledger_table(macro, [self._added_account(macro, arguments)])
+        return answers.answer_without_plan(macro, arguments, self._ledger)
+
+    def _added_account(self, macro: Macro, arguments: Arguments) -> Account:
+        """The account that is added, or one of this name that is for this corpus already."""
+        parameters = signature(Ledger.add, eval_str=True).parameters
+        of_cap = {name: parameters[name] for name in ("epsilon", "delta", "rule")}
+        asked = {name: text for name, text in arguments.items() if name in of_cap}
+        cap = typed_options(of_cap, asked, "dphh_add_corpus")
+        check_required(cap, of_cap, "dphh_add_corpus")
+        corpus = self._corpus(macro, {**arguments, "corpus": arguments["source"]})
+        return self._ledger.add(arguments["corpus"], corpus, **cap, if_missing=True)
 
     def _release(self, macro: Macro, arguments: Arguments, statement_id: str) -> Release:
         run_id = arguments.get("run_id")
@@ -204,7 +244,7 @@ class _AnswersForOwner:
         return verb_function(macro.verb, self._ledger)(corpus, **options)
 
     def _corpus(self, macro: Macro, arguments: Arguments) -> Corpus:
-        name = required_corpus_name(arguments, macro.name)
+        name = arguments["corpus"]
         of_corpus = corpus_options_by_sql_name()
         said = {of_corpus[key]: value for key, value in arguments.items() if key in of_corpus}
         options = typed_options(CORPUS_OPTIONS, said, "Corpus")
@@ -223,8 +263,8 @@ class _AnswersForOwner:
             return Corpus(name, connection=con.cursor(), **options)
         if re.fullmatch(r"\w+", name) and not Path(name).exists():
             raise UsageError(
-                f"corpus: found no table, view or file {name!r}; if it is a Python frame, make a "
-                f"table of it with CREATE TABLE {name} AS FROM frame"
+                f"corpus: found no table, view or file {name!r}; of a Python frame or a temporary "
+                f"table, which its own connection alone sees, CREATE TABLE makes one that is found"
             )
         return Corpus(name, **options)
 

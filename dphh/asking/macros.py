@@ -1,19 +1,21 @@
-"""The verbs as SQL table macros: one definition, for `dphh.connect()` and for analysts' shells.
+"""The verbs as SQL table macros: one definition, for the owner's connections and analysts' shells.
 
 A macro sends its arguments, as texts, to a function of this process (in a connection) or to an
-address of the gateway (in a shell). Both give back rows with one column more than the macro has,
-`refused`: where that is not NULL, the macro raises it as an error. Names, options and defaults
-are those of Python, and NULL means that an option was not given.
+address of the gateway (in an analyst's shell). Both give back rows with one column more than the
+macro has, `refused`: where that is not NULL, the macro raises it as an error. Names, options and
+defaults are those of Python, and NULL means that an option was not given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES
+from dphh.errors import UsageError
 from dphh.reader.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS, Verb
 from dphh.sql import literal
@@ -59,7 +61,7 @@ _SQL_TYPE_OF_ARROW_TYPE = {
 
 @dataclass(frozen=True)
 class Macro:
-    """The macro `dphh_{name}`. The first of its parameters is positional, the others are named."""
+    """The macro `dphh_{name}`. The first parameters are `positional`, and must be given."""
 
     name: str
     parameters: tuple[str, ...]
@@ -68,11 +70,20 @@ class Macro:
     #: A macro that `spends` runs this verb; any other prices it. None: the macro does neither.
     verb: Verb[...] | None = None
     spends: bool = False
+    positional: int = 1
+    #: Whether it is for the owner of the data alone, and no analyst's of a gateway.
+    for_owner: bool = False
 
     @property
     def columns_of_answer(self) -> pa.Schema:
         """The columns that the macro reads: `refused`, and its own."""
         return pa.schema([("refused", pa.string()), *self.columns])
+
+    def check_given(self, arguments: Mapping[str, str]) -> None:
+        """Refuse a call without an argument that must be given."""
+        for name in self.parameters[: self.positional]:
+            if name not in arguments:
+                raise UsageError(f"{name}: is missing; give it, as in {self.example_call}")
 
     @property
     def gateway_path(self) -> str:
@@ -84,7 +95,7 @@ class Macro:
 
     @property
     def example_call(self) -> str:
-        first, rest = self.parameters[:1], self.parameters[1:]
+        first, rest = self.parameters[: self.positional], self.parameters[self.positional :]
         return f"FROM dphh_{self.name}({', '.join([*first, *(['...'] if rest else [])])})"
 
     @property
@@ -94,18 +105,39 @@ class Macro:
         return f"{self.summary} {costs}. {self.example_call}.{options}"
 
 
+def corpus_options_by_sql_name() -> dict[str, str]:
+    """The options of `Corpus` that macros take: for each name in SQL, the name in Python."""
+    return {SQL_NAME_OF_OPTION.get(name, name): name for name in (*CORPUS_HELP, "account")}
+
+
+_LEDGER = _columns("corpus cap_epsilon cap_delta used one_more_epsilon one_more_delta runs")
+#: The options that say how a corpus is read, without the one that names who pays.
+_READING = tuple(name for name in corpus_options_by_sql_name() if name != "account")
+_CORPORA = _columns("corpus user_columns content_column groups")
+
 _MACROS_WITHOUT_VERB = (
     Macro(
         "ledger",
         (),
-        _columns("corpus cap_epsilon cap_delta used one_more_epsilon one_more_delta runs"),
+        _LEDGER,
         "The cap of each corpus, the used share of it, and what one more run may have.",
     ),
+    Macro("corpora", (), _CORPORA, "The corpora, their columns, and groups to count within."),
     Macro(
-        "corpora",
-        (),
-        _columns("corpus user_columns content_column groups"),
-        "The corpora, their columns, and groups to count within.",
+        "add_corpus",
+        ("corpus", "source", "epsilon", "delta", "rule", *_READING),
+        _LEDGER,
+        "Names a table, a view, a path or a glob in the ledger, with a cap.",
+        positional=2,
+        for_owner=True,
+    ),
+    Macro(
+        "declare_groups",
+        ("corpus", "by", "groups"),
+        _CORPORA,
+        "Declares public values of a column of a corpus, within which users may be counted.",
+        positional=3,
+        for_owner=True,
     ),
     Macro(
         "releases",
@@ -120,6 +152,28 @@ _MACROS_WITHOUT_VERB = (
         "A release by its run id, which dphh_releases() shows.",
     ),
     Macro(
+        "why",
+        ("run_id", "phrase"),
+        _columns("phrase reason said"),
+        "Why a phrase is not in a release.",
+        positional=2,
+    ),
+    Macro(
+        "save",
+        ("run_id", "folder"),
+        _columns("file"),
+        "Writes a release to a folder: release.parquet and release.json.",
+        positional=2,
+        for_owner=True,
+    ),
+    Macro(
+        "verify",
+        ("folder",),
+        _columns("what found"),
+        "Whether a folder may leave: a release that the ledger has and an account paid for.",
+        for_owner=True,
+    ),
+    Macro(
         "help",
         (),
         _columns("costs call what"),
@@ -128,28 +182,21 @@ _MACROS_WITHOUT_VERB = (
     Macro(
         "options",
         ("verb",),
-        _columns("option default what"),
+        _columns("option default_value what"),
         "The options of a verb, and the default of each.",
     ),
 )
 
 
-def corpus_options_by_sql_name() -> dict[str, str]:
-    """The options of `Corpus` that macros take: for each name in SQL, the name in Python."""
-    return {SQL_NAME_OF_OPTION.get(name, name): name for name in (*CORPUS_HELP, "account")}
-
-
 @cache
-def macros(*, with_corpus_options: bool) -> dict[str, Macro]:
-    """Every macro, by its name without `dphh_`. `with_corpus_options`: a corpus may also be a table
-    or a path, and arguments then name its columns and the run."""
-    content = corpus_options_by_sql_name() if with_corpus_options else ()
-    named = ("run_id",) if with_corpus_options else ()
+def macros() -> dict[str, Macro]:
+    """Every macro, by its name without `dphh_`: the same in the owner's connections and in
+    analysts' shells, but for those that are for the owner alone."""
     found = []
     for name, verb in VERBS.items():
-        asked = ("corpus", *verb.options, *content)
+        asked = ("corpus", *verb.options, *corpus_options_by_sql_name())
         found += [
-            Macro(name, (*asked, *named), verb.columns, verb.summary, verb, spends=True),
+            Macro(name, (*asked, "run_id"), verb.columns, verb.summary, verb, spends=True),
             Macro(f"plan_{name}", asked, PLAN_SCHEMA, f"What {name} would cost and find.", verb),
         ]
     return {macro.name: macro for macro in (*found, *_MACROS_WITHOUT_VERB)}
@@ -157,10 +204,8 @@ def macros(*, with_corpus_options: bool) -> dict[str, Macro]:
 
 def macro_sql(macro: Macro, source_sql: str, *, temporary: bool = False) -> str:
     """The statements that create a macro and its comment. `source_sql`: what it selects FROM."""
-    parameters = ", ".join(
-        f'"{name}"' if place == 0 else f'"{name}" := NULL'
-        for place, name in enumerate(macro.parameters)
-    )
+    # What is missing is NULL, too, so that dphh says what is missing, and not DuckDB.
+    parameters = ", ".join(f'"{name}" := NULL' for name in macro.parameters)
     kind = "TEMP MACRO" if temporary else "MACRO"
     return (
         f"CREATE OR REPLACE {kind} dphh_{macro.name}({parameters}) AS TABLE "

@@ -75,14 +75,6 @@ def _parsed_texts(name: str, text: str) -> list[Any]:
     return found
 
 
-def required_corpus_name(arguments: Mapping[str, str], macro_name: str) -> str:
-    if not (name := arguments.get("corpus")):
-        raise UsageError(
-            f"corpus: is missing; name it first, as in FROM dphh_{macro_name}('reviews', ...)"
-        )
-    return name
-
-
 def narrowed_corpus_of_account(
     ledger: Ledger,
     account: str,

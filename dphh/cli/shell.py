@@ -1,93 +1,90 @@
-"""`dphh shell`: the stock DuckDB shell, which asks a gateway that ends with the shell."""
+"""`dphh shell`: SQL on a connection of `dphh.connect()`, typed, from a file or from one option."""
 
 from __future__ import annotations
 
-import importlib.util
-import secrets
+import csv
 import signal
-import subprocess
-import tempfile
-import threading
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+import sqlite3
+import sys
+from contextlib import suppress
 
 import click
+import duckdb
 
-from dphh.asking.clients import init_sql
-from dphh.cli.options import run_options
-from dphh.errors import UsageError
+from dphh.asking.connect import connect
+from dphh.cli.options import engine_option, ledger_option
+from dphh.files.stopping import received_signal, stopping
 from dphh.ledger import Ledger
-from dphh.reader.files import extension_file
-from dphh.sql import literal
 
-_INSTALL_ADVICE = (
-    "pip install 'dphh[shell]', in an environment of its own: it installs DuckDB 1.5.5 instead of "
-    "another version, because the shell and httpfs are built for 1.5.5"
-)
+_LEAVE = {".exit", ".quit", "exit", "quit"}
 
 
 @click.command()
-@run_options
-@click.argument("shell_arguments", nargs=-1)
-def shell(ledger_file: str | None, shell_arguments: tuple[str, ...], **run_options: Any) -> None:
-    """Open the DuckDB shell with dphh's macros in it: FROM dphh_ledger(); and so on.
+@click.argument("database", default=":memory:")
+@click.option("-c", "--command", metavar="SQL", help="Run this, and end.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print tables as CSV.")
+@engine_option
+@ledger_option
+def shell(
+    database: str, command: str | None, as_csv: bool, engine: str | None, ledger_file: str | None
+) -> None:
+    """SQL with dphh's macros in it: FROM dphh_help(); lists them.
 
-    Over the corpora that your own ledger names. What follows -- goes to the shell itself:
-    dphh shell -- -csv
+    Over tables, views and files, and the corpora of your ledger. DATABASE is a DuckDB file; without
+    one, tables are in memory. A statement ends with a semicolon. From a file:
+    dphh shell < report.sql
     """
-    program, extension = _shell_program(), _httpfs_file()
-    from dphh.gateway.connections import Server
-    from dphh.gateway.server import Gateway
-
-    token = secrets.token_urlsafe(32)  # not for a command line, which other people can see
-    gateway = Gateway(Ledger(ledger_file), run_options, owner_token=token)
-    server = Server(gateway.app(), gateway.close)
-    serving = threading.Thread(target=server.run_until_stopped)
-    serving.start()
+    con = connect(Ledger(ledger_file), database=database, engine=engine)
     try:
-        address = f"http://127.0.0.1:{server.port}"
-        code = _run_shell(program, extension, address, token, shell_arguments)
+        if command is None and sys.stdin.isatty():
+            _run_what_is_typed(con, as_csv)
+        else:
+            _run(con, sys.stdin.read() if command is None else command, as_csv)
     finally:
-        server.should_exit = True
-        serving.join()
-    if code:
-        raise UsageError(f"The DuckDB shell ended with code {code}") if code < 0 else SystemExit(1)
+        con.close()
 
 
-def _run_shell(
-    program: str, extension: Path, address: str, token: str, arguments: tuple[str, ...]
-) -> int:
-    before = signal.getsignal(signal.SIGINT)
-    with tempfile.TemporaryDirectory(prefix="dphh-shell-") as folder:
-        init = Path(folder, "init.sql")
-        init.touch(mode=0o600)
-        text = init_sql(address, token, f"LOAD {literal(str(extension))};")
-        init.write_text(f".output /dev/null\n{text}.output\n", encoding="utf-8")
-        running = subprocess.Popen([program, "-cmd", f'.read "{init}"', *arguments])
-        # This process ignores Ctrl-C: the terminal sends it to the shell and to the run as well.
-        signal.signal(signal.SIGINT, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: running.terminate())
+def _run_what_is_typed(con: duckdb.DuckDBPyConnection, as_csv: bool) -> None:
+    with suppress(ImportError):  # where there is one, `input` has lines that can be edited
+        import readline  # noqa: F401
+    click.echo("FROM dphh_help(); lists the macros. Ctrl-D ends.")
+    text = ""
+    while True:
         try:
-            return running.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
+            with stopping():  # Ctrl-C ends the statement, and not the shell
+                text += input("  ...> " if text else "dphh> ") + "\n"
+                if text.strip().rstrip(";") in _LEAVE:
+                    return
+                if sqlite3.complete_statement(text):
+                    whole, text = text, ""
+                    _run(con, whole, as_csv)
+        except EOFError:
+            click.echo()
+            return
+        except click.ClickException as problem:
+            problem.show()
+        except KeyboardInterrupt:
+            if received_signal() not in (None, signal.SIGINT):
+                raise
+            text = ""
+            click.echo("\ninterrupted; what is paid stays paid, and the same request goes on")
 
 
-def _shell_program() -> str:
-    """The path of the shell's program in its package. The command `duckdb` would not do: it is a
-    script, and Ctrl-C ends it."""
-    spec = importlib.util.find_spec("duckdb_cli")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        if (file := Path(folder, "duckdb")).is_file():
-            return str(file)
-    raise UsageError(f"The DuckDB shell is not installed; {_INSTALL_ADVICE}")
-
-
-def _httpfs_file() -> Path:
-    """The file of the extension httpfs for the installed shell's version of DuckDB."""
-    shell = version("duckdb-cli")
-    if (file := extension_file("httpfs", shell)) is None:
-        raise UsageError(f"httpfs for DuckDB's shell {shell} is not installed; {_INSTALL_ADVICE}")
-    return file
+def _run(con: duckdb.DuckDBPyConnection, text: str, as_csv: bool) -> None:
+    """Run each statement, and print its table, which is fetched: a relation would run again."""
+    try:
+        for statement in con.extract_statements(text):
+            has_rows = duckdb.ExpectedResultType.QUERY_RESULT in statement.expected_result_type
+            if not has_rows or statement.type == duckdb.StatementType.CREATE:
+                con.execute(statement)
+                continue
+            found = con.from_arrow(con.sql(statement).to_arrow_table())
+            if statement.type == duckdb.StatementType.EXPLAIN:
+                click.echo(found.fetchall()[0][1])
+            elif as_csv:
+                rows = found.project("CAST(COLUMNS(*) AS VARCHAR)").fetchall()
+                csv.writer(sys.stdout, lineterminator="\n").writerows([found.columns, *rows])
+            else:
+                click.echo(str(found), nl=False)
+    except duckdb.Error as problem:
+        raise click.ClickException(str(problem)) from None

@@ -1,8 +1,7 @@
 """All that an analyst may see: their own shares, runs and releases, and errors of their requests.
 
-Nothing else has a way out of the gateway: no path, no other corpus, no other analyst, and no row.
-The owner, in a shell of their own, sees every account that has a name, and every error. A ledger
-here is that of its `analyst`, or the owner's.
+Nothing else has a way out of the gateway: no path, no other corpus, no other analyst, and no row. A
+ledger here is that of its `analyst`.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ class Answer:
 
 
 def account_named(book: Ledger, name: str) -> Account:
-    """The analyst's share of this account; for the owner, the account. An account of which the
-    analyst has no share, and a name without an account, are refused in the same words."""
+    """The analyst's share of this account. An account of which the analyst has no share, and a name
+    without an account, are refused in the same words."""
     for account in book.accounts(name):
         return account
     raise UsageError(
@@ -45,8 +44,9 @@ def account_named(book: Ledger, name: str) -> Account:
 def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) -> pa.Table:
     """The answer of a macro that neither prices nor runs a plan."""
     check_known(arguments, macro.parameters, f"dphh_{macro.name}")
+    macro.check_given(arguments)
     try:
-        return answer_without_plan(macro, arguments, book, with_corpus_options=False)
+        return answer_without_plan(macro, arguments, book)
     except UnknownRunError:
         raise UsageError(
             f"run_id: found no release {arguments['run_id'][:100]!r} of yours; FROM "
@@ -56,7 +56,7 @@ def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) ->
 
 def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
     """The part of a plan about the ledger: how much of the cap of `account` the run takes, and what
-    is used and left of it. `account`: an analyst's share, or the owner's account."""
+    is used and left of it. `account`: the analyst's share."""
     outlook = book.outlook(request)
     lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
     if (takes := share_of_cap_line(outlook, "your budget")) is not None:
@@ -64,16 +64,12 @@ def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
     return ("ledger", [*lines, ("yours", f"{account.cap}; {usage_phrase(account)}")])
 
 
-def answer_to_error(problem: BaseException, analyst: str | None, *, of_run: bool = False) -> Answer:
+def answer_to_error(problem: BaseException, *, of_run: bool = False) -> Answer:
     """An error as an answer. An analyst may read errors about the request or the budget. All other
-    errors, and all errors of a run (`of_run`), are about the data or the machine, and for the owner
-    (`analyst` is None)."""
+    errors, and all errors of a run (`of_run`), are about the data or the machine, and for the
+    owner's log."""
     said = str(problem) if isinstance(problem, DphhError) else ""
-    if said and (
-        analyst is None
-        or isinstance(problem, BudgetRefused)
-        or (isinstance(problem, UsageError) and not of_run)
-    ):
+    if isinstance(problem, BudgetRefused) or (isinstance(problem, UsageError) and not of_run):
         usual = 403 if isinstance(problem, BudgetRefused) else 400
         return Answer(refused=said, status=getattr(problem, "status", usual))
     return Answer(

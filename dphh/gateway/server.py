@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import json
 import logging
 import re
@@ -32,8 +31,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dphh.asking.clients import gateway_page
-from dphh.asking.macros import Macro, macros
-from dphh.asking.parsed import required_corpus_name, typed_options
+from dphh.asking.macros import Macro, corpus_options_by_sql_name, macros
+from dphh.asking.parsed import typed_options
 from dphh.columns import as_parquet
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.connections import without_limits
@@ -83,26 +82,18 @@ class _KeptAnswer(NamedTuple):
 
 
 class Gateway:
-    """Answers requests. `run_options`: the options of `Plan.run` for all runs. With `owner_token`,
-    for an owner's own shell, there are no analysts: only that token may ask, about all corpora.
-    `runs`: this many go on at one time, each of another analyst."""
+    """Answers requests. `run_options`: the options of `Plan.run` for all runs. `runs`: this many go
+    on at one time, each of another analyst."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        run_options: Mapping[str, Any],
-        owner_token: str | None = None,
-        *,
-        runs: int = 1,
-    ) -> None:
-        self._ledger, self._owner_token = ledger, owner_token
-        self._in_flight: Counter[str | None] = Counter()
+    def __init__(self, ledger: Ledger, run_options: Mapping[str, Any], *, runs: int = 1) -> None:
+        self._ledger = ledger
+        self._in_flight: Counter[str] = Counter()
         self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
-        self._tasks: dict[tuple[str | None, bool, str], asyncio.Task[Answer]] = {}
+        self._tasks: dict[tuple[str, bool, str], asyncio.Task[Answer]] = {}
         # Orders of one analyst take turns with those of others: each analyst has one at a time with
         # a planner, and one with a runner.
-        self._pricing = defaultdict[str | None, asyncio.Lock](asyncio.Lock)
-        self._running = defaultdict[str | None, asyncio.Lock](asyncio.Lock)
+        self._pricing = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        self._running = defaultdict[str, asyncio.Lock](asyncio.Lock)
         # Plans do not wait for runs, nor runs for plans.
         self._planners, self._runners = Workers(PLANNERS, None), Workers(runs, run_options)
 
@@ -129,9 +120,9 @@ class Gateway:
         answer_format = "json" if is_json else "parquet"
         if path.endswith(".jsonl"):
             path, answer_format = path.removesuffix(".jsonl"), "jsonl"
-        analyst: str | None = ""
+        analyst = ""
         try:
-            analyst = await self._analyst_or_owner(request)
+            analyst = await self._analyst(request)
             if self._in_flight[analyst] >= MOST_REQUESTS_OF_ANALYST:
                 raise Refused("Too many requests at once; repeat this one in a moment", 429)
             self._in_flight[analyst] += 1
@@ -143,23 +134,20 @@ class Gateway:
             finally:
                 self._in_flight[analyst] -= 1
         except DphhError as problem:
-            answer = answer_to_error(problem, analyst)
+            answer = answer_to_error(problem)
             _log(answer, path, analyst)
             body, status = _encoded(answer, answer_format)
             await _response_with(request, body, status, answer_format)(scope, receive, send)
         except (TimeoutError, ClientDisconnect):
             pass  # uvicorn closes the connection
 
-    async def _analyst_or_owner(self, request: Request) -> str | None:
-        """The analyst whose token the request has; None for the owner. Refuses others."""
+    async def _analyst(self, request: Request) -> str:
+        """The analyst whose token the request has. Refuses others."""
         kind, _, token = ", ".join(request.headers.getlist("authorization")).partition(" ")
         if kind.lower() == "bearer" and token.isascii():
-            if self._owner_token is None:
-                analyst = await asyncio.to_thread(self._ledger.analyst_with, token)
-                if analyst is not None:
-                    return analyst
-            elif hmac.compare_digest(token, self._owner_token):
-                return None
+            analyst = await asyncio.to_thread(self._ledger.analyst_with, token)
+            if analyst is not None:
+                return analyst
         raise Refused(
             "Not authorised: send a token that is in force, as Authorization: Bearer TOKEN. The "
             "corpus's owner gives tokens",
@@ -167,7 +155,7 @@ class Gateway:
         )
 
     async def _response(
-        self, request: Request, analyst: str | None, path: str, answer_format: str
+        self, request: Request, analyst: str, path: str, answer_format: str
     ) -> Response:
         macro, arguments = _macro_and_arguments(request, path)
         key = (analyst, path, request.scope["query_string"], answer_format)
@@ -187,9 +175,9 @@ class Gateway:
                     request, self._task_of(order, pays=macro.spends)
                 )
         except UsageError as problem:
-            answer = answer_to_error(problem, analyst)
+            answer = answer_to_error(problem)
         _log(answer, macro.name, analyst)
-        await self._analyst_or_owner(request)  # a token that was withdrawn meanwhile gets no answer
+        await self._analyst(request)  # a token that was withdrawn meanwhile gets no answer
         body, status = await asyncio.to_thread(_encoded, answer, answer_format)
         is_release = macro.spends and answer.refused is None
         self._keep_answer(key, _KeptAnswer(time.monotonic(), body, status, is_release))
@@ -228,7 +216,7 @@ class Gateway:
         return answer or Answer(refused=cut_short, status=503)
 
 
-def _log(answer: Answer, requested: str, analyst: str | None) -> None:
+def _log(answer: Answer, requested: str, analyst: str) -> None:
     if answer.log is not None:
         log.error("%s for %s: %s", requested, analyst, answer.log)
 
@@ -238,7 +226,7 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
     headers, query = request.headers, request.scope["query_string"]
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise UsageError("A request must have no body: give its options in the address")
-    by_path = {macro.gateway_path: macro for macro in macros(with_corpus_options=False).values()}
+    by_path = {each.gateway_path: each for each in macros().values() if not each.for_owner}
     first, slash, rest = path.partition("/")
     macro, given = by_path.get(path), []
     if macro is None and rest and (macro := by_path.get(first + slash)) is not None:
@@ -272,12 +260,19 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
 def _checked_order(book: Ledger, macro: Macro, arguments: dict[str, str]) -> Order:
     """A request as an order for a worker. Its options are values of the registry's types."""
     assert macro.verb is not None
-    corpus = required_corpus_name(arguments, macro.name)
+    macro.check_given(arguments)
+    corpus = arguments["corpus"]
     account_named(book, corpus)  # refuses now what a worker would refuse after the analyst's runs
     asked = {name: text for name, text in arguments.items() if name != "corpus"}
+    if owners := asked.keys() & {"run_id", *corpus_options_by_sql_name()}:
+        raise UsageError(
+            f"{', '.join(sorted(owners))}: how a corpus is read, and who pays, its owner has "
+            "declared; leave these out. Nothing was spent"
+        )
     options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
     check_required(options, macro.verb.options, f"dphh_{macro.name}")
     listed = tuple(sorted(options.items()))
+    assert book.analyst is not None
     return Order(str(book.path), book.analyst, macro.verb.name, corpus, listed)
 
 

@@ -42,10 +42,10 @@ _CLEANUP_SECONDS = 8.0
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker prices or runs; `analyst` is None for the owner, in the owner's own shell."""
+    """What a worker prices or runs, for an analyst."""
 
     ledger: str
-    analyst: str | None
+    analyst: str
     verb: str
     corpus: str
     options: tuple[tuple[str, Any], ...]
@@ -180,19 +180,19 @@ def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) 
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
         stopped = received_signal() is not None
-        return None if stopped else answer_to_error(problem, order.analyst, of_run=runs)
+        return None if stopped else answer_to_error(problem, of_run=runs)
 
 
 def _plan(order: Order, book: Ledger, account: Account) -> Plan:
     verb, options = VERBS[order.verb], dict(order.options)
     if (by := options.get("by")) is not None:
-        if order.analyst is not None and by not in account.groups:
+        if by not in account.groups:
             # How a run by another column ends would reveal whether the corpus has that column.
             raise UsageError(
                 f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
                 f"{', '.join(account.groups) or 'none'}. Nothing was spent"
             )
-        options.setdefault("groups", account.groups.get(by, ()))
+        options.setdefault("groups", account.groups[by])
     corpus = corpus_of_files(account.corpus)
     try:
         plan = verb_function(verb, book, may_read_files=False)(corpus, **options)
@@ -201,8 +201,7 @@ def _plan(order: Order, book: Ledger, account: Account) -> Plan:
             "Pricing failed: an option has the wrong type, or is too large or too small; FROM "
             f"dphh_options('{order.verb}') lists them. Nothing was spent"
         ) from None
-    known = verb.users_disclosure(plan.price)
-    if order.analyst is not None and known is not None:
+    if (known := verb.users_disclosure(plan.price)) is not None:
         reason, alternative = known
         raise UsageError(
             f"{reason}, which only the corpus's owner may know: the run's outcome would "

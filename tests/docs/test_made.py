@@ -28,7 +28,7 @@ def test_every_option_of_a_verb_is_in_its_table_as_each_side_has_it(verb):
     table = {option.python: option for option in options.options_of(VERBS[verb])}
     assert table.keys() == VERBS[verb].options.keys()
     flags = {name for each in options.command_of(verb).params for name in each.opts}
-    taken = macros(with_corpus_options=True)[verb].parameters
+    taken = macros()[verb].parameters
     page = options.options_page()
     for name, option in table.items():
         assert option.command in flags
@@ -40,7 +40,7 @@ def test_the_options_of_a_corpus_are_those_of_every_verbs_command_and_macro():
     known = {option.command: option.sql for option in options.options_of_corpora()}
     flags = {name for each in options.command_of("items").params for name in each.opts}
     assert known.keys() <= flags
-    assert {*known.values()} <= {*macros(with_corpus_options=True)["items"].parameters}
+    assert {*known.values()} <= {*macros()["items"].parameters}
 
 
 def test_every_public_name_has_its_place_in_the_reference():

@@ -180,7 +180,7 @@ class Served:
 
 @pytest.fixture
 def _shell() -> None:
-    """DuckDB's shell and httpfs, which `dphh[shell]` brings."""
+    """DuckDB's shell and httpfs, which `make test-duckdb15` installs."""
     for name in ("duckdb_cli", "duckdb_extension_httpfs"):
         pytest.importorskip(name)
 

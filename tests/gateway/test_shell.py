@@ -1,9 +1,13 @@
-"""The stock DuckDB shell, over a gateway elsewhere and its own; and commands of `dphh serve`."""
+"""An analyst's stock DuckDB shell, the owner's `dphh shell`, and commands of `dphh serve`."""
 
 import os
+import pty
 import re
 import subprocess
-import tempfile
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 
 from dphh import Ledger
 from dphh.asking.clients import init_sql
+from dphh.reader.files import extension_file
 from tests.gateway.conftest import DPHH, Place
 from tests.ledger.asked import ask
 
@@ -27,11 +32,12 @@ def said(command: list[str], typed: str, **more: Any) -> Any:
 
 def stock_shell(place: Place, typed: str, who: str = "alice") -> Any:
     """What the stock shell says, with the init file of an analyst."""
-    from dphh.cli.shell import _httpfs_file, _shell_program
-
+    (folder,) = find_spec("duckdb_cli").submodule_search_locations
+    shell = Path(folder, "duckdb")
+    httpfs = extension_file("httpfs", version("duckdb-cli"))
     init = place.folder / f"{who}.sql"
-    init.write_text(init_sql(place.address, place.tokens[who], f"LOAD '{_httpfs_file()}';"))
-    return said([_shell_program(), "-init", str(init), "-csv", "-noheader"], typed)
+    init.write_text(f"LOAD '{httpfs}';\n{init_sql(place.address, place.tokens[who])}")
+    return said([str(shell), "-init", str(init), "-csv", "-noheader"], typed)
 
 
 def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):
@@ -89,10 +95,16 @@ def test_macros_in_the_stock_shell_answer_as_in_python(place):
         SELECT count(*) FROM {items} a JOIN {items} b USING (item, score);
         SELECT count(*) FROM dphh_counts('reviews', of := ['it''s & so', 'emu', 'cat'],
             epsilon := 0.05, delta := 1e-8);
+        SET VARIABLE words = (SELECT list(item) FROM mine);
+        SELECT count(*) FROM dphh_counts('reviews', of := getvariable('words'),
+            epsilon := 0.05, delta := 1e-8);
+        SET VARIABLE run = (SELECT any_value(run_id) FROM dphh_releases() WHERE verb = 'items');
+        SELECT reason FROM dphh_why(getvariable('run'), 'emu');
         """,
     )
-    assert spent.stdout.splitlines()[-4:] == ["cat,1", "dog,1", "5", "3"], spent.stderr
-    assert len(place.ledger.runs()) == runs + 2
+    said = ["cat,1", "dog,1", "5", "3", "3", "below"]
+    assert spent.stdout.splitlines()[-6:] == said, spent.stderr
+    assert len(place.ledger.runs()) == runs + 3
 
 
 @pytest.mark.usefixtures("_shell")
@@ -101,6 +113,8 @@ def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place):
         "dphh_items('letters', epsilon := 0.1, delta := 1e-8)": "found no corpus 'letters' of you",
         "dphh_items('reviews', epsilon := '1&x=1', delta := 1)": "epsilon: found '1&x=1'",
         "dphh_options('itmes')": "verb: found 'itmes'",
+        "dphh_items()": "corpus: is missing",
+        "dphh_items('reviews', user_column := 'x')": "user_column: how a corpus is read, and who",
     }
     asked = "".join(f"SELECT count(*) FROM {each};\n" for each in refused)
     told = stock_shell(place, f".bail off\n{asked}")
@@ -111,17 +125,55 @@ def test_refusals_are_errors_of_the_shell_in_dphhs_own_words(place):
     assert nobody.returncode == 1 and "Not authorised: send a token" in nobody.stderr
 
 
-@pytest.mark.usefixtures("_shell")
-def test_dphh_shell_has_all_of_its_owners_corpora_and_ends_with_the_shell(own):
-    typed = """
+def test_dphh_shell_has_what_connect_has(own):
+    failed = run(own, "shell", "-c", "SELECT 1 AS one; FROM dphh_items()", "--csv")
+    assert (failed.returncode, failed.stdout) == (1, "one\n1\n")
+    assert "corpus: is missing; give it, as in FROM dphh_items(corpus, ...)" in failed.stderr
+    file, out = own.folder / "letters.parquet", own.folder / "out"
+    typed = f"""
         SELECT corpus FROM dphh_ledger();
-        SELECT count(*) FROM dphh_items('letters', epsilon := 0.5, delta := 1e-8);
-        SELECT count(*) FROM dphh_releases();
+        CREATE VIEW few AS FROM '{file}' WHERE who <> 'u0';
+        CREATE TABLE found AS FROM dphh_items('few', user_column := 'who', text_column := 'what',
+            account := 'letters', where_rows := 'length(who) > 2', epsilon := 0.5, delta := 1e-8);
+        SELECT len(list(item)) AS items FROM found;
+        SELECT count(*) AS "in" FROM dphh_counts('letters', of := (SELECT list(item) FROM found),
+            epsilon := 0.05, delta := 1e-8);
+        SET VARIABLE run = (SELECT run_id FROM dphh_releases() LIMIT 1);
+        SELECT count(*) AS files FROM dphh_save(getvariable('run'), '{out}');
+        SELECT last(found) LIKE '%paid for this run%' AS paid FROM dphh_verify('{out}');
+        SELECT groups FROM dphh_declare_groups('letters', 'what', ['the cat sat']);
     """
-    done = run(own, "shell", "--", "-csv", "-noheader", typed=typed)
-    assert (done.returncode, done.stdout.split()) == (0, ["reviews", "letters", "5", "1"]), (
-        done.stderr
-    )
-    failed = run(own, "shell", typed="FROM dphh_items('nothing', epsilon := 1, delta := 1e-8);")
-    assert failed.returncode == 1 and "found no corpus 'nothing'" in failed.stderr
-    assert not [*Path(tempfile.gettempdir()).glob("dphh-shell-*")]
+    done = run(own, "shell", "--csv", typed=typed)
+    assert done.returncode == 0, done.stderr
+    said = "corpus reviews letters items 5 in 5 files 2 paid true groups"
+    assert done.stdout.split()[:12] == said.split(), done.stdout
+    assert done.stdout.splitlines()[-1] == '"{""what"": [""the cat sat""]}"'
+
+
+def test_ctrl_c_ends_a_statement_of_the_shell_and_not_the_shell(own):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["DPHH_LEDGER"] = str(own.ledger.path)
+        os.execv(sys.executable, [*DPHH, "shell"])
+    heard = b""
+
+    def until_heard(words: bytes) -> None:
+        nonlocal heard
+        while words not in heard:
+            heard += os.read(terminal, 4096)
+        heard = heard.partition(words)[2]
+
+    until_heard(b"dphh> ")
+    os.write(terminal, b"SELECT 1 +\n")
+    until_heard(b"...> ")
+    os.write(terminal, b"\x03")
+    until_heard(b"interrupted; what is paid stays paid")
+    until_heard(b"dphh> ")
+    os.write(terminal, b"FROM nothing;\n")
+    until_heard(b"Catalog Error: Table with name nothing does not exist")
+    os.write(terminal, b"SELECT 41 + 1 AS sum;\nexit\n")
+    until_heard(b"    42 ")
+    with suppress(OSError):  # a terminal that has ended is no file that ends
+        while os.read(terminal, 4096):
+            pass
+    assert os.waitpid(pid, 0)[1] == 0

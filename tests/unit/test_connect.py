@@ -10,9 +10,11 @@ import pytest
 
 import dphh
 from dphh import Corpus
+from dphh.asking.macros import corpus_options_by_sql_name, macros
 from dphh.asking.parsed import typed_options
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import Notice
+from dphh.reader.corpus import CORPUS_OPTIONS
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS
 
@@ -173,10 +175,71 @@ def test_of_a_named_corpus_it_may_be_said_which_rows_count(con, ledger):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_default_that_is_shown_is_one_that_may_be_given(con, verb):
-    shown = con.execute(f"SELECT option, \"default\" FROM dphh_options('{verb}')").fetchall()
+    shown = con.execute(f"SELECT option, default_value FROM dphh_options('{verb}')").fetchall()
     given = {option: default for option, default in shown if default not in (None, "needed")}
-    options = VERBS[verb].options
+    options = {**CORPUS_OPTIONS, **VERBS[verb].options}
+    python_names = corpus_options_by_sql_name() if verb != "ldp_trie" else {}
+    given = {python_names.get(option, option): default for option, default in given.items()}
     assert typed_options(options, given, verb) == {name: options[name].default for name in given}
+
+
+def test_no_column_of_a_macro_is_a_reserved_word_of_sql(con):
+    reserved = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    words = {word for (word,) in con.execute(reserved).fetchall()}
+    assert "group" in words
+    assert not words & {name for macro in macros().values() for name in macro.columns.names}
+
+
+def test_a_corpus_and_its_groups_are_declared_in_sql(con, ledger, texts):
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    add = "FROM dphh_add_corpus('birds', 'held', user_column := 'who', text_column := 'what'{})"
+    with pytest.raises(duckdb.InvalidInputException, match="epsilon, delta: dphh_add_corpus need"):
+        con.execute(add.format(""))
+    whole = add.format(", epsilon := 2, delta := 1e-7, rule := 'sums'")
+    ((name, *cap, used, _, _, runs),) = con.execute(whole).fetchall()
+    assert (name, *cap, used, runs) == ("birds", 2.0, 1e-7, 0.0, 0)
+    assert ledger.status("birds").cap.rule == "sums"
+    con.execute(whole)  # an account that is there for this corpus stays as it is
+    declared = "FROM dphh_declare_groups('birds', 'what', ['the cat sat'])"
+    assert con.execute(declared).fetchall()[0][3] == '{"what": ["the cat sat"]}'
+    with pytest.raises(duckdb.InvalidInputException, match="source: is missing; give it, as in"):
+        con.execute("FROM dphh_add_corpus('birds')")
+
+
+def test_a_release_is_saved_explained_and_verified_in_sql(con, ledger, tmp_path):
+    con.execute(f"FROM {ITEMS}")
+    (run,) = ledger.runs("reviews")
+    asked = f"SELECT reason FROM dphh_why('{run.run_id}', {{}})"
+    assert con.execute(asked.format("'cat'")).fetchone() == ("released",)
+    assert con.execute(asked.format("['the', 'cat']")).fetchone() == ("not of this length",)
+    assert con.execute(asked.format("'[deleted]'")).fetchone() == ("below",)
+    saved = con.execute(f"FROM dphh_save('{run.run_id}', '{tmp_path / 'out'}')").fetchall()
+    assert len(saved) == 2 and dphh.Release.load(tmp_path / "out").run_id == run.run_id
+    told = con.execute(f"SELECT what FROM dphh_verify('{tmp_path / 'out'}')").fetchall()
+    assert ("account",) in told
+    (tmp_path / "out" / "note.txt").touch()
+    with pytest.raises(duckdb.InvalidInputException, match=r"note\.txt"):
+        con.execute(f"FROM dphh_verify('{tmp_path / 'out'}')")
+
+
+def test_any_connection_gets_the_macros_and_a_cursor_of_a_file_too(tmp_path, ledger, texts):
+    ledger.add("reviews", Corpus(texts, user="who", text="what"), 10.0, 1e-4)
+    theirs: Any = duckdb.connect(str(tmp_path / "own.duckdb"))
+    assert dphh.register(theirs, ledger) is theirs
+    asked = f"SELECT count(*) FROM dphh_items('held', {COLUMNS}, account := 'reviews')"
+    for epsilon in ("1.0", "0.9"):
+        cursor = dphh.register(theirs.cursor(), ledger)
+        rows = "SELECT i AS who, 'a b' AS what FROM range(600) t(i)"
+        cursor.execute(f"CREATE OR REPLACE TABLE held AS {rows}")
+        assert cursor.execute(asked.replace("1.0", epsilon)).fetchone() == (2,)
+        cursor.close()
+    with pytest.raises(dphh.UsageError, match="con: found a str; give a DuckDB connection"):
+        dphh.register("own.duckdb")  # type: ignore[arg-type]
+    other: Any = duckdb.connect()
+    dphh.register(other, ledger)
+    dphh.register(other, tmp_path / "another.sqlite")
+    with pytest.raises(duckdb.InvalidInputException, match=r"no ledger at .*another\.sqlite"):
+        other.cursor().execute(f"FROM {ITEMS}")
 
 
 def test_a_database_file_keeps_no_macro(tmp_path, ledger):

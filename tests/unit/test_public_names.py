@@ -80,15 +80,14 @@ def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(ver
     }
 
 
-@pytest.mark.parametrize(("command", "package"), [("serve", "uvicorn"), ("shell", "duckdb_cli")])
-def test_a_command_without_its_packages_ends_in_one_line(command, package, tmp_path):
+def test_a_command_without_its_packages_ends_in_one_line(tmp_path):
     blocked = (
-        f"import sys; sys.modules['{package}'] = None; "
-        f"sys.argv = ['dphh', '{command}', '--ledger', r'{tmp_path / 'ledger'}']; "
+        f"import sys; sys.modules['uvicorn'] = None; "
+        f"sys.argv = ['dphh', 'serve', '--ledger', r'{tmp_path / 'ledger'}']; "
         "from dphh.__main__ import command; command()"
     )
     done = subprocess.run(
         [sys.executable, "-c", blocked], capture_output=True, text=True, timeout=250, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert f"pip install 'dphh[{command}]'" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install 'dphh[serve]'" in done.stderr and "Traceback" not in done.stderr

@@ -54,10 +54,10 @@ HELP = {
     "choice": "Which sequence votes: drawn at random, or most-frequent.",
     **CountsOptions.HELP,
     "counts": "Share of the budget for counting users; else none.",
-    "max_items": "With --counts: items a user fully counts in. [10]",
+    "max_items": "With counts: items a user fully counts in. [10]",
     **BUDGET_HELP,
-    "theta": "Votes that a prefix needs; goes with --p.",
-    "p": "Chance of a vote at a level; goes with --theta.",
+    "theta": "Votes that a prefix needs; goes with p.",
+    "p": "Chance of a vote at a level; goes with theta.",
 }
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
