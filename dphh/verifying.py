@@ -8,20 +8,27 @@ carries besides its release, and what could not be checked.
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
-from dphh.ledger.budget import Booking, checked_booking, fits, percent
+from dphh.ledger.budget import Booking, checked_booking, fits, part_of
+from dphh.ledger.entries import Manifest
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.price import warnings_of
 from dphh.privacy.events import events_from_json
+from dphh.reader.content import SPLITS
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
 from dphh.report.verified import verified
@@ -30,6 +37,8 @@ from dphh.wording.options import checked_call
 
 #: What was checked, and what was found.
 Line = tuple[str, str]
+#: What is checked in lines that a person must answer before the release leaves.
+WARNING, OWN_WORDS = "warning", "own words"
 
 _CONSISTENT_ALONE = (
     "the release agrees with itself, which does not show who made it, nor that anybody paid for it"
@@ -53,6 +62,10 @@ def verify(
     paid for, an account whose cap does not hold, and a test's release. Returns (what was checked,
     what was found) for each check. It costs nothing.
 
+    Where what was checked is "warning" or "own words", a person must read what was found and answer
+    for it: an account or a cap that was made or changed after runs, a weak promise, a text that
+    somebody wrote and that leaves with the release.
+
     without_ledger: check only that the release agrees with itself, which does not show who made
     it. page: check too that this file is what `Release.report` writes of the release, with this
     `title` and `top`.
@@ -63,9 +76,10 @@ def verify(
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
         raise _refusal("it is a test's, made with a seed, and is NOT private")
-    lines = [("files", f"{TABLE} and {MANIFEST}, and nothing else"), *verified(release)]
-    lines += [("warning", said) for said in release.privacy.warnings]
-    book = None
+    where = f"{TABLE} and {MANIFEST}, and nothing else, in the folder {Path(folder).name!r}"
+    lines = [("files", where), *verified(release)]
+    lines += [(WARNING, said) for said in release.privacy.warnings]
+    book, payers = None, []
     if without_ledger:
         _refuse_other_bytes(files, release)
         lines.append(("ledger", f"none was asked: {_CONSISTENT_ALONE}"))
@@ -74,9 +88,15 @@ def verify(
         stored = _stored_in(book, release.run_id)
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
-        lines += _lines_on_payers(book, stored)
+        (entry,) = (run for run in book.runs() if run.run_id == stored.run_id)
+        payers = [*map(book.status, entry.accounts)]
+        lines += _lines_on_payers(book, stored, entry, payers)
+    groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
+    lines += _own_words(release.manifest, {*chain.from_iterable(groups)})
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
+        if title is not None:
+            lines.append((OWN_WORDS, f"leaves as somebody wrote it, on the page: {title!r}"))
     return lines
 
 
@@ -145,10 +165,11 @@ def _refuse_other_bytes(files: dict[str, bytes], right: Release) -> None:
         )
 
 
-def _lines_on_payers(book: Ledger, stored: Release) -> Iterator[Line]:
-    """What the accounts that paid for this run promise; refuses if there is none, or one does not
-    keep its promise."""
-    (entry,) = (run for run in book.runs() if run.run_id == stored.run_id)
+def _lines_on_payers(
+    book: Ledger, stored: Release, entry: Entry, payers: Sequence[Account]
+) -> Iterator[Line]:
+    """What the accounts that paid for this run promise, and what was changed in them once they had
+    runs. Refuses if there is none, or one does not keep its promise."""
     if _booking_of(stored) != entry.booking:
         raise _refusal("its promise is not the one that the ledger has booked for this run")
     if not entry.accounts:
@@ -160,23 +181,89 @@ def _lines_on_payers(book: Ledger, stored: Release) -> Iterator[Line]:
     yield "asked", asked_in_words(entry)
     if entry.corpus.kind != "path":
         yield (
-            "warning",
+            WARNING,
             "the run read a table in memory, and the ledger believed whoever made the table that "
             "its rows are the account's",
         )
-    for account in map(book.status, entry.accounts):
+    for account in payers:
         _refuse_broken_promise(account, entry)
         runs = with_noun(account.runs, "run")
         yield (
             "account",
             f"{account.name!r} paid for this run, within its cap of {account.cap}, of which "
-            f"{percent(account.used)} is used, by {runs}; its data are {label_of(account.corpus)}",
+            f"{part_of(account.used)} is used, by {runs}; its data are {label_of(account.corpus)}",
         )
+        if account.runs_of_others:
+            yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
-            yield "warning", f"the cap of {account.name!r}: {said}"
+            yield WARNING, f"the cap of {account.name!r}: {said}"
         for change in book.history(account.name):
-            if change.what == "cap" and change.was is not None:
-                yield "warning", f"the cap of {account.name!r} was changed: {change}"
+            if change.what in ("share", "token") or not change.runs:
+                continue
+            if change.after >= entry.sequence:
+                yield WARNING, f"{account.name!r}, AFTER this run was asked for: {change}"
+            elif change.what != "groups":
+                yield WARNING, f"{account.name!r}, after earlier runs: {change}"
+
+
+#: Parameters whose texts nobody writes freely: choices, hashes, sets of characters, and the names
+#: of columns, which the table has.
+_NOT_FREE = {
+    *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
+    *("character_set", "user", "column", "by"),
+}
+#: All that is in a condition that `since` and `until` have made of days, months and weeks.
+_DAYS = re.compile(
+    r"""(?:[()\s]|AND|"(?:[^"\n]|"")+"\ (?:>=|<)\ '\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)')+""", re.VERBOSE
+)
+#: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
+_PERIOD = re.compile(r"((day|week|month|quarter|year)-)?(\d\d?|\d{4}(-(W?\d\d|Q\d)(-\d\d)?)?)")
+_MOST_TEXTS_SHOWN = 20
+
+
+def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
+    """Each text of the manifest that a person has written, and that is not `declared` public. It
+    leaves with the release, and dphh cannot tell whether it names somebody."""
+    asked = manifest["parameters"]
+    ids = {
+        "run_id": manifest["run_id"],
+        "run_id of the prior": manifest.get("prior", {}).get("run_id"),
+    }
+    told = {**ids, **asked, **asked["content"]}
+    for name, value in told.items():
+        if name in _NOT_FREE:
+            continue
+        texts = [each for each in _texts_in(value) if each not in declared]
+        if (
+            not texts
+            or (name in ids and _is_plain(texts[0]))
+            or (name == "split" and value in SPLITS)
+            or (name == "where" and _DAYS.fullmatch(value))
+        ):
+            continue
+        plain = [one_line(" ".join(each.split()), 1_000) for each in texts[:_MOST_TEXTS_SHOWN]]
+        shown = ", ".join(f"'{each}'" for each in plain)
+        more = len(texts) - _MOST_TEXTS_SHOWN
+        shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
+        yield OWN_WORDS, f"leaves as somebody wrote it, in {MANIFEST}: {name} {shown}"
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts in a parameter: a text, a list of texts, or a list of items, which are lists."""
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            is_item = isinstance(each, list) and all(isinstance(part, str) for part in each)
+            yield from [" ".join(each)] if is_item else _texts_in(each)
+
+
+def _is_plain(run_id: str) -> bool:
+    """Whether a run id is one that dphh draws, or a period."""
+    with suppress(ValueError):
+        if UUID(run_id).hex == run_id and UUID(run_id).version == 4:
+            return True
+    return _PERIOD.fullmatch(run_id) is not None
 
 
 def _booking_of(release: Release) -> Booking:

@@ -81,8 +81,8 @@ dphh finds what many people share, and publishes it with differential privacy.
 def cli(context: click.Context) -> None:
     """Find what many people share in private data, and publish it with differential privacy.
 
-    Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 128 + N ended by signal N
-    (143 SIGTERM, 130 Ctrl-C); 1 anything else.
+    Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 4 verified, with lines
+    that a person must answer; 128 + N ended by signal N (143 SIGTERM, 130 Ctrl-C); 1 anything else.
     """
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)

@@ -11,8 +11,9 @@ from dphh.cli.options import ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
 from dphh.report.terminal import changes_text
+from dphh.verifying import OWN_WORDS, WARNING
 from dphh.verifying import verify as verify_folder
-from dphh.wording.lines import in_two_columns, visible_text
+from dphh.wording.lines import in_two_columns, visible_text, with_noun
 
 top_option = click.option(
     "--top",
@@ -93,7 +94,10 @@ def report(
     "--without-ledger", is_flag=True, help="Check only that the release agrees with itself."
 )
 @ledger_option
+@click.pass_context
 def verify(
+    context: click.Context,
+    /,
     folder: str,
     page: str | None,
     title: str | None,
@@ -105,7 +109,9 @@ def verify(
 
     FOLDER is what --out wrote. It passes, with exit code 0, if it holds the two files of a release
     alone, as the ledger has stored them, byte for byte, for a run that an account paid for within
-    its cap. All else, also what could not be checked, has another exit code. It costs nothing.
+    its cap. Exit code 4: so it is, and a line with ! waits for a person's answer, as where the cap
+    was made or changed after the run, or a text leaves that somebody wrote. All else, also what
+    could not be checked, has another exit code. It costs nothing.
     """
     lines = verify_folder(
         folder,
@@ -115,12 +121,16 @@ def verify(
         title=title,
         top=top,
     )
-    marks = {"warning": "!", "ledger": "?" if without_ledger else "+"}
+    marks = {WARNING: "!", OWN_WORDS: "!", "ledger": "?" if without_ledger else "+"}
     listed = [
         (f"{marks.get(what, '+')} {what}", visible_text(said, 10_000)) for what, said in lines
     ]
     click.echo("\n".join(in_two_columns(listed)))
-    click.echo("consistent, and no more than that" if without_ledger else "passed")
+    found = "consistent, and no more than that" if without_ledger else "passed"
+    if to_answer := sum(what in (WARNING, OWN_WORDS) for what, _ in lines):
+        found += f", but for {with_noun(to_answer, 'line')} with !, to be answered (exit code 4)"
+    click.echo(found)
+    context.exit(4 if to_answer else 0)
 
 
 @click.command()

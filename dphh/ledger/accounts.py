@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dphh.columns import checked_groups
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.asked import corpus_change
+from dphh.ledger.asked import corpus_change, corpus_in_words
 from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
@@ -107,19 +107,18 @@ class Accounts:
                     "VALUES (?, ?, ?, ?, ?)",
                     (account, text, cap.epsilon, cap.delta, cap.rule),
                 )
-                record_change(con, "cap", account, None, _cap_in_words(cap))
             else:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-                if (changed := corpus_change(there.corpus, corpus)) is not None:
-                    record_change(con, "corpus", account, *changed)
-            # A new account, or one whose corpus is replaced, pays for earlier runs on its files.
-            for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
-                if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
-                    con.execute(
-                        "INSERT OR IGNORE INTO charges SELECT sequence, id FROM runs, accounts "
-                        "WHERE runs.source = ? AND name = ?",
-                        (source, account),
-                    )
+            taken = with_noun(_charge_earlier_runs(con, account, corpus), "earlier run")
+            taken = "" if taken.startswith("0") else f"; {taken} on its data count as spent"
+            if there is None:
+                made = f"a cap of {_cap_in_words(cap)}, for {corpus_in_words(corpus)}{taken}"
+                record_change(con, "account", account, None, made)
+            elif (changed := corpus_change(there.corpus, corpus)) is not None:
+                record_change(con, "corpus", account, changed[0], changed[1] + taken)
+            elif taken:  # the same path leads elsewhere, as a link may
+                where = label_of(corpus)
+                record_change(con, "corpus", account, where, where + taken)
             if there is None:
                 _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
             return account_named(con, account)
@@ -157,7 +156,8 @@ class Accounts:
                 )
             con.execute("DELETE FROM shares WHERE account = ?", (found.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (found.id,))
-            record_change(con, "account", account, f"{label_of(found.corpus)}, {found.cap}", None)
+            was = f"a cap of {found.cap}, for {label_of(found.corpus)}"
+            record_change(con, "account", account, was, None)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
         """Declare which values of a column are public, so that users may be counted within them.
@@ -216,11 +216,20 @@ class Accounts:
         return None if exists(self.path) else absent_message(self.path)
 
     def history(self, account: str | None = None) -> list[Change]:
-        """What owners changed in one account; without `account`, in all and in analysts' tokens."""
+        """What owners changed in one account, and in the tokens of its analysts; without
+        `account`, in all."""
         with reading(self.path) as con:
+            # A token opens all shares of its analyst: it is of each account that gave one.
             query = """
-                SELECT recorded, who, what, account, analyst, was, now FROM history
-                WHERE :account IS NULL OR account = :account ORDER BY id
+                SELECT recorded, who, what, account, analyst, was, now, after, (
+                    SELECT count(*) FROM charges JOIN accounts ON accounts.id = charges.account
+                    WHERE name = history.account AND run <= after
+                )
+                FROM history WHERE :account IS NULL OR account = :account OR (
+                    account IS NULL AND analyst IN (
+                        SELECT analyst FROM history AS own WHERE own.account = :account
+                    )
+                ) ORDER BY id
             """
             found = con.execute(query, {"account": account})
             return [Change(datetime.fromtimestamp(day, UTC), *rest) for day, *rest in found]
@@ -259,7 +268,8 @@ class Accounts:
         with writing(self.path) as con:
             before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
             con.execute("INSERT INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
-            record_change(con, "token", None, "given" if before else None, "given", analyst)
+            was = "an earlier one" if before else None
+            record_change(con, "token", None, was, "a new one", analyst)
         return token
 
     def withdraw_token(self, analyst: str) -> bool:
@@ -267,7 +277,7 @@ class Accounts:
         with writing(self.path) as con:
             found = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
             if found:
-                record_change(con, "token", None, "given", None, analyst)
+                record_change(con, "token", None, "given before", None, analyst)
         return found
 
     def analyst_with(self, token: str) -> str | None:
@@ -307,6 +317,20 @@ def _refuse_other_promise(account: Account, user: tuple[str, ...], rule: Rule) -
             "Nothing was changed. Leave rule out"
             + (", and give a delta above 0" if account.cap.rule == "divergence" else "")
         )
+
+
+def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) -> int:
+    """Charge the account with earlier runs on its files that it has not paid for yet; returns how
+    many there were."""
+    found = 0
+    for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
+        if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
+            found += con.execute(
+                "INSERT OR IGNORE INTO charges SELECT sequence, id FROM runs, accounts "
+                "WHERE runs.source = ? AND name = ?",
+                (source, account),
+            ).rowcount
+    return found
 
 
 def _refuse_rule_unlike_earlier_payers(con: sqlite3.Connection, account: str, rule: Rule) -> None:

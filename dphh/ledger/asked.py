@@ -63,6 +63,12 @@ def _rows_in_words(where: str | None) -> str:
     return "all rows" if where is None else f"rows where {rows_in_words(where)}"
 
 
+def corpus_in_words(corpus: Corpus) -> str:
+    said = f"{label_of(corpus)}, {unit_and_columns(corpus.user)}"
+    where = corpus.content.where
+    return said if where is None else f"{said}, {_rows_in_words(where)}"
+
+
 def corpus_change(was: Corpus, now: Corpus) -> tuple[str, str] | None:
     """What differs between two corpora of one account, before and after; None if nothing does."""
     both = [_described(each) for each in (was, now)]

@@ -79,13 +79,18 @@ class Booking:
         costs_of(self.events)  # refuses events without a price, also under the rule "sums"
 
 
-def percent(share: float) -> str:
-    """A share of a cap as text: whole percent, never 0% or 100% for a partial share."""
+def part_of(share: float, whole: str = "") -> str:
+    """A share of a cap as text, such as "25%" and "25% of the cap": whole percent, never 0% or 100%
+    for a partial share. More than the whole: "1.5 times the cap", rounded up."""
+    if share > 1:
+        times = f"{math.ceil(10 * share) / 10:g}" if share <= 100 else "more than 100"
+        return f"{times} times {whole or 'as much as it allows'}"
+    said = f"{share:.0%}"
     if 0 < share < 0.01:
-        return "less than 1%"
-    if 0.99 < share < 1:
-        return "more than 99%"
-    return f"{share:.0%}" if share <= 100 else "more than 10,000%"
+        said = "less than 1%"
+    elif 0.99 < share < 1:
+        said = "more than 99%"
+    return f"{said} of {whole}" if whole else said
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -207,7 +212,7 @@ def refusal(label: str, bookings: Sequence[Booking], cap: Cap, asked: Booking) -
     rest = f"one more run {more.may_have}" if more.epsilon > 0 else "nothing is left"
     return (
         f"Refused: epsilon {asked.epsilon:g}, delta {asked.delta:g} would exceed the cap of "
-        f"{label}: {cap}, of which {percent(share_used(bookings, cap))} is used; {rest}. "
+        f"{label}: {cap}, of which {part_of(share_used(bookings, cap))} is used; {rest}. "
         "Nothing was spent"
     )
 

@@ -13,6 +13,7 @@ from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded, user_option
+from dphh.wording.lines import with_noun
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues, by name, such as "engine" and "files".
@@ -116,8 +117,20 @@ class Entry:
         }
 
 
+#: What owners change, in words.
+_CHANGED = {
+    "account": "account",
+    "cap": "cap",
+    "corpus": "data and columns",
+    "groups": "public groups",
+    "share": "share of the analyst {}",
+    "token": "token of the analyst {}",
+}
+
+
 class Change(NamedTuple):
-    """One change that an owner made: of a cap, a share, a token, declared groups or a corpus."""
+    """One change that an owner made: of an account, its cap, its corpus, its declared groups, an
+    analyst's share or token."""
 
     when: datetime  # the day of the change
     who: str  # the login name under which it was made
@@ -126,15 +139,22 @@ class Change(NamedTuple):
     analyst: str | None
     was: str | None  # what was in force before; None: nothing
     now: str | None  # what is in force since; None: nothing
+    after: int  # the sequence of the ledger's last run before it; 0 without one
+    runs: int  # how many of the account's runs were asked for before it
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "when": self.when.isoformat()}
 
     def __str__(self) -> str:
-        whose = "" if self.analyst is None else f" of {self.analyst}"
-        before = "" if self.was is None else f"; before: {self.was}"
+        before = f", after {with_noun(self.runs, 'run')}" if self.runs else ", before any run"
+        did = f"{'made' if self.what == 'account' else 'given'}: {self.now}"
+        if self.was is not None:
+            did = f"changed from {self.was} to {self.now}"
+        if self.now is None:
+            did = f"withdrawn; it was {self.was}"
         return (
-            f"{self.when:%Y-%m-%d} {self.what}{whose}: {self.now or 'none'}{before}; by {self.who}"
+            f"{self.when:%Y-%m-%d}{before if self.account else ''}: "
+            f"{_CHANGED[self.what].format(self.analyst)} {did}; by {self.who}"
         )
 
 

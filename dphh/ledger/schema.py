@@ -81,11 +81,12 @@ CREATE TABLE history (                  -- what owners changed
     id       INTEGER PRIMARY KEY,
     account  TEXT,                      -- its name; NULL for a token
     analyst  TEXT,                      -- whose share or token it is
-    what     TEXT NOT NULL,             -- cap, share, token, groups or corpus
+    what     TEXT NOT NULL,             -- account, cap, corpus, groups, share or token
     was      TEXT,                      -- NULL: there was none
     now      TEXT,                      -- NULL: there is none any more
     who      TEXT NOT NULL,             -- the login name
-    recorded REAL NOT NULL
+    recorded REAL NOT NULL,
+    after    INTEGER NOT NULL           -- the sequence of the last run before it; 0 without one
 );
 """
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from dphh.ledger import budget
-from dphh.ledger.budget import Booking, Budget, Cap, percent
+from dphh.ledger.budget import Booking, Budget, Cap, part_of
 from dphh.price import warnings_of
-from dphh.reader.corpus import Corpus, as_recorded, unit_in_words
+from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns, unit_in_words
 from dphh.wording.lines import visible_text, with_noun, wrapped
 
 
@@ -26,6 +26,8 @@ class Account:
     bookings: tuple[Booking, ...]
     #: Columns by which users may be counted, each with the values that the owner declared public.
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    #: How many of its runs count other users than it protects, and promise these nothing.
+    runs_of_others: int = 0
     analyst: str | None = None  # whose share this is
     whole: Account | None = None  # the account, if this is a share
 
@@ -118,10 +120,17 @@ def account_lines(account: Account) -> list[str]:
 def guarantee_and_usage(account: Account) -> str:
     """The cap's guarantee, how much of it is used, and what is left for one more run."""
     cap = f"({account.cap.epsilon:g}, {account.cap.delta:g})"
+    runs = with_noun(account.runs, "run")
     if account.used > 1:
         return (
-            f"the cap of {cap} does not hold: {with_noun(account.runs, 'run')} used "
-            f"{percent(account.used)} of it; no run may follow"
+            f"the cap of {cap} is broken, and promises nothing to anyone: {runs} used "
+            f"{part_of(account.used, 'what it allows')}; no run may follow"
+        )
+    if account.runs_of_others:
+        return (
+            f"the cap of {cap} promises {unit_in_words(account.corpus.user)} nothing for all runs "
+            f"together: {account.runs_of_others} of {runs} counted others than "
+            f"{unit_and_columns(account.corpus.user)}; {usage_phrase(account)}"
         )
     promise = f"{cap}, whatever is asked, in whatever order"
     return f"promised to {unit_in_words(account.corpus.user)}: {promise}; {usage_phrase(account)}"
@@ -132,7 +141,7 @@ def usage_phrase(account: Account) -> str:
     more = account.one_more
     if not account.runs:
         return f"nothing of it is used; a first run {more.may_have}"
-    far = f"{percent(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
+    far = f"{part_of(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
         return f"{far}; no run may follow"
     of_noise = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""

@@ -19,10 +19,11 @@ from dphh.ledger.budget import (
 from dphh.ledger.entries import (
     BookedRun,
     StoredRelease,
+    canonical_json,
 )
 from dphh.ledger.spending import Account
 from dphh.privacy.events import events_from_json
-from dphh.reader.corpus import Corpus, corpus_from_json
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
 
 SECONDS_PER_DAY = 24 * 60 * 60
 
@@ -44,12 +45,24 @@ def accounts_in(
     paid for, unless these are not asked for. Reading those of all accounts takes long."""
     query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
     return [
-        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups)
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, of_others)
         for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
         for bookings in [bookings_of(con, number) if with_bookings else ()]
+        for of_others in [_runs_of_other_users(con, number, corpus) if bookings else 0]
     ]
+
+
+def _runs_of_other_users(con: sqlite3.Connection, account_id: int, corpus: Corpus) -> int:
+    """How many of an account's runs count other users than it protects: runs from before it."""
+    query = """
+        SELECT count(*) FROM charges JOIN runs ON run = sequence
+        WHERE account = ? AND json_extract(source, '$.user') <> json_extract(?, '$.user')
+    """
+    asked = account_id, canonical_json(as_recorded(corpus))
+    ((found,),) = con.execute(query, asked).fetchall()
+    return int(found)
 
 
 def account_named(con: sqlite3.Connection, name: str, *, with_bookings: bool = True) -> Account:
@@ -105,8 +118,8 @@ def record_change(
 ) -> None:
     """Record an owner's change, inside the transaction that makes it."""
     con.execute(
-        "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO history (account, analyst, what, was, now, who, recorded, after) "
+        "SELECT ?, ?, ?, ?, ?, ?, ?, coalesce(max(sequence), 0) FROM runs",
         (account, analyst, what, was, now, login_name(), start_of_today()),
     )
 

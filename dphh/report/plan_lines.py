@@ -9,7 +9,7 @@ from typing import Any
 from dphh.columns import OTHER_GROUP
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
-from dphh.ledger.budget import MOST_RUNS_LEFT, percent
+from dphh.ledger.budget import MOST_RUNS_LEFT, part_of
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.level import Level
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
@@ -200,9 +200,8 @@ def share_of_cap_line(outlook: Outlook, cap_name: str | None = None) -> str | No
     if outlook.scarcest is None:
         return None
     account, share, runs_left = outlook.scarcest
-    taken = "more than 100%" if share > 1 else percent(share)
     if cap_name is not None:
-        return f"takes {taken} of {cap_name}"
+        return f"takes {part_of(share, cap_name)}"
     runs = with_noun(runs_left, "such run") if runs_left < MOST_RUNS_LEFT else "many such runs"
     left = f"{runs} {'is' if runs_left == 1 else 'are'} left"
-    return f"takes {taken} of the cap of {one_line(account)}; {left}"
+    return f"takes {part_of(share, f'the cap of {one_line(account)}')}; {left}"

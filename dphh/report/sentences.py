@@ -49,11 +49,10 @@ def promise_line(privacy: Privacy) -> str:
     """The promise in one line, for readers of a page."""
     epsilon, delta = privacy.published_epsilon, privacy.delta
     assert epsilon is not None
-    but = "" if delta == 0 else f", but for a probability of {delta:g}"
     protected = "" if privacy.protects == "user" else f" Protected is {privacy.unit}."
     return (
         f"{promise(epsilon, delta)}: with {_protected(privacy)} no outcome was over "
-        f"{_factor(epsilon)} times as likely as without{but}.{protected}"
+        f"{_factor(epsilon)} times as likely as without{_plus(delta)}.{protected}"
     )
 
 
@@ -69,17 +68,17 @@ def _protected(privacy: Privacy) -> str:
 
 
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
-    said = (
-        f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in the "
-        "data as without, and the other way round."
-    )
-    if delta == 0:
-        return said
-    one_in = float(f"{1 / delta:.2g}")
     return (
-        f"{said} Beyond that factor, the probability of any outcome may differ by {delta:g} at "
-        f"most, about 1 in {one_in:,.0f}."
+        f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in the "
+        f"data as without{_plus(delta)}, and the other way round."
     )
+
+
+def _plus(delta: float) -> str:
+    """What delta adds to a factor, in the same words everywhere."""
+    if delta == 0:
+        return ""
+    return f", plus a probability of {delta:g} (1 in {float(f'{1 / delta:.2g}'):,.0f})"
 
 
 def _factor(epsilon: float) -> str:

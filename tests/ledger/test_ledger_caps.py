@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import budget
-from dphh.ledger.budget import Booking, Cap, allowed, percent
+from dphh.ledger.budget import Booking, Cap, allowed, part_of
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.privacy.events import EpsilonDeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
@@ -72,7 +72,8 @@ def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews)
     account = book.set_cap("reviews", 0.2, 0.0)
     assert account.one_more.epsilon == 0
     assert guarantee_and_usage(account) == (
-        "the cap of (0.2, 0) does not hold: 1 run used 250% of it; no run may follow"
+        "the cap of (0.2, 0) is broken, and promises nothing to anyone: 1 run used 2.5 times what "
+        "it allows; no run may follow"
     )
     with pytest.raises(BudgetRefused, match="nothing is left"):
         ask(book, "b", reviews, 1e-9)
@@ -194,7 +195,9 @@ def test_no_release_may_choose_the_rule_of_its_cap(book, reviews):
 @pytest.mark.parametrize(
     ("share", "said"),
     [(0.0, "0%"), (1e-9, "less than 1%"), (0.314, "31%"), (0.9999, "more than 99%"), (1.0, "100%"),
-     (2.5, "250%"), (float("inf"), "more than 10,000%")],
+     (2.5, "2.5 times the cap"), (8.85, "8.9 times the cap"),
+     (float("inf"), "more than 100 times the cap")],
 )  # fmt: skip
 def test_rounding_makes_no_part_all_or_nothing(share, said):
-    assert percent(share) == said
+    assert part_of(share, "the cap") == (said if share > 1 else f"{said} of the cap")
+    assert part_of(share) == said.replace("the cap", "as much as it allows")

@@ -8,14 +8,15 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
-from dphh.cli.ledger import statement_of
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Request
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import tables as ledger_tables
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking
+from dphh.ledger.spending import guarantee_and_usage
 from dphh.reader.corpus import as_recorded, replace_corpus
+from dphh.report.statement import statement_of
 from tests.ledger.asked import ask
 
 ME = getpass.getuser()
@@ -37,13 +38,13 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
     there = f"{reviews.where[0]}, users by the column 'author'"
     found = [(each.what, each.analyst, each.was, each.now) for each in book.history()]
     assert found == [
-        ("cap", None, None, "epsilon 1, delta 1e-06"),
+        ("account", None, None, f"a cap of epsilon 1, delta 1e-06, for {there}"),
         ("cap", None, "epsilon 1, delta 1e-06", "epsilon 2, delta 1e-06, rule sums"),
         ("share", "alice", None, one),
         ("share", "alice", one, other),
-        ("token", "alice", None, "given"),
-        ("token", "alice", "given", "given"),
-        ("token", "alice", "given", None),
+        ("token", "alice", None, "a new one"),
+        ("token", "alice", "an earlier one", "a new one"),
+        ("token", "alice", "given before", None),
         ("groups", None, None, "country: DE, US"),
         ("groups", None, "country: DE, US", None),
         ("corpus", None, there, "/elsewhere/a.parquet, users by the column 'who'"),
@@ -51,8 +52,48 @@ def test_every_change_is_noted_with_who_and_from_what_to_what(book, reviews):
     assert {(change.who, change.when.timestamp() % 86_400) for change in book.history()} == {
         (ME, 0)
     }
-    assert len(book.history("reviews")) == 7
-    assert str(book.history()[3]).endswith(f"share of alice: {other}; before: {one}; by {ME}")
+    assert book.history("reviews") == book.history()
+    assert [str(each).split(": ", 1)[1] for each in book.history()[1:7:2]] == [
+        f"cap changed from epsilon 1, delta 1e-06 to epsilon 2, delta 1e-06, rule sums; by {ME}",
+        f"share of the analyst alice changed from {one} to {other}; by {ME}",
+        f"token of the analyst alice changed from an earlier one to a new one; by {ME}",
+    ]
+    book.add("others", Corpus("/others", user="who", text="body"), 1.0, 0.0)
+    assert [each.what for each in book.history("others")] == ["account"]
+
+
+def test_a_change_says_after_how_many_of_its_runs_it_was_made(book, reviews, tmp_path):
+    """Days alone would not tell what was changed in the light of a release."""
+    ask(book, "elsewhere", replace_corpus(reviews, where=("/else/where",)))
+    book.add("before", Corpus("/nowhere/yet", user="author", text="body"), 1.0, 0.0)
+    ask(book, "first", reviews)
+    book.add("reviews", reviews, 1.0, 0.0)
+    ask(book, "second", reviews)
+    book.set_cap("reviews", 2.0, 0.0)
+    told = [(each.after, each.runs) for each in book.history()]
+    assert told == [(1, 0), (2, 1), (3, 2)]
+    first, made, changed = map(str, book.history())
+    assert ", before any run: account made: a cap of epsilon 1, delta 0, for /nowhere" in first
+    assert ", after 1 run: account made: " in made
+    assert "; 1 earlier run on its data count as spent; by " in made
+    assert ", after 2 runs: cap changed from epsilon 1, delta 0 to epsilon 2, delta 0" in changed
+
+
+def test_a_link_that_leads_elsewhere_is_no_silent_change(book, reviews, tmp_path):
+    """The account's path stays as it is, and begins to pay for runs on other files."""
+    link = tmp_path / "data"
+    (tmp_path / "old").mkdir()
+    link.symlink_to(tmp_path / "old")
+    account = replace_corpus(reviews, where=(str(link),))
+    book.add("reviews", account, 1.0, 0.0)
+    ask(book, "seen", replace_corpus(reviews, where=(str(tmp_path / "new"),)))
+    link.unlink()
+    link.symlink_to(tmp_path / "new")
+    book.add("reviews", account, 1.0, 0.0, replace=True)
+    assert book.status("reviews").runs == 1
+    _, change = book.history()
+    assert (change.what, change.runs) == ("corpus", 1)
+    assert change.now == f"{link}; 1 earlier run on its data count as spent"
 
 
 def test_what_differs_between_two_corpora_of_an_account_is_noted_and_nothing_else(book, reviews):
@@ -117,7 +158,8 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     (run,) = book.runs()
     assert asked_in_words(run, reviews) == words
     assert asked_in_words(run).endswith(f"; of {reviews.where[0]}; of users by the column 'author'")
-    assert f"{words}; took 25% of the cap" in statement_of(book, "reviews")
+    page = " ".join(statement_of(book, "reviews").split())
+    assert f"running; took 25% of the cap Asked for: {words}." in page
     elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
     assert asked_in_words(run, elsewhere) == asked_in_words(run)
 
@@ -136,6 +178,15 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     with pytest.raises(BudgetRefused, match="the cap of the account 'authors'"):
         ask(book, "a", reviews, 0.6)  # what was spent stays spent
     ask(book, "a", reviews, 0.5)
+    # The earlier run is no promise to authors, so there is none for all runs together.
+    found = book.status("authors")
+    assert (found.runs, found.runs_of_others) == (2, 1)
+    said = guarantee_and_usage(found)
+    assert "promises each user nothing for all runs together: 1 of 2 runs counted others" in said
+    page = " ".join(statement_of(book, "authors").split())
+    assert "It promises nothing to users by the column 'author'. Asked for" in page
+    assert "promised to" not in page.lower() and "times as likely" not in page
+    assert book.status("reviews").runs_of_others == 0
 
 
 def test_a_user_column_may_be_corrected_until_there_is_a_run(book, reviews):
@@ -162,7 +213,7 @@ def test_added_if_missing(book, reviews):
     for epsilon in (1.0, 1.0, 9.0):
         account = book.add("reviews", reviews, epsilon, 1e-6, if_missing=True)
         assert account.cap.epsilon == 1.0
-    assert len(book.history()) == 1
+    assert [each.what for each in book.history()] == ["account"]
     other = replace_corpus(reviews, user=("another column",))
     with pytest.raises(UsageError, match="exists"):
         book.add("reviews", other, 1.0, 1e-6, if_missing=True)
@@ -235,7 +286,7 @@ def test_a_list_or_a_statement_takes_as_many_queries_for_many_runs_and_reads_no_
             context.setattr(ledger_schema, "_connect", traced)
             book.runs()
             page = statement_of(book, "reviews")
-        assert page.count("settled, by ") == page.count("made with dphh 9.9 on polars, run")
+        assert page.count(", settled; took ") == page.count(", made with dphh 9.9 on polars")
         asked.append(len(queries))
         assert not any("drawn" in query for query in queries)
         queries.clear()

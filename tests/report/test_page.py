@@ -88,7 +88,10 @@ def test_findings_come_after_four_lines_and_all_else_is_folded():
     assert (title, again, above) == ("Reviews", "Reviews", "Phrases")
     assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
     assert promised.startswith("(1, 1e-08)-differential privacy: with one person's rows no outcome")
-    assert "2.719 times as likely as without, but for a probability of 1e-08" in promised
+    assert (
+        "2.719 times as likely as without, plus a probability of 1e-08 (1 in 100,000,000)"
+        in promised
+    )
     assert meant.startswith("About how many people hold each")
     page = page_of(release)
     folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)

@@ -118,7 +118,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     dphh(*add)
     dphh("items", "notes", *COST, "--run-id", "one")
     out = dphh("ledger", "show", "notes")[1]
-    assert "settled" in out and "promised to each user: (3, 1e-06), whatever is asked" in out
+    assert "settled" in out and "Promised to each user: (3, 1e-06), whatever is asked" in out
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert (found["name"], [run["run_id"] for run in found["runs"]]) == ("notes", ["one"])
     assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "rule": "divergence"}
@@ -129,7 +129,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     code, _, error = dphh(*raised)
     assert (code, "--yes confirms it" in error) == (2, True)
     assert "(9, 1e-06)" in dphh(*raised, "--yes")[1]
-    assert "cap: epsilon 9, delta 1e-06; before: epsilon 3" in dphh("ledger", "show", "notes")[1]
+    out = dphh("ledger", "show", "notes")[1]
+    assert "after 1 run: cap changed from epsilon 3, delta 1e-06 to epsilon 9, delta 1e-06" in out
     code, _, error = dphh(*add, "--if-missing")
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
@@ -158,26 +159,21 @@ def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path, monkeypatch):
 def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "4", "--delta", "1e-6")
     assert dphh("items", "notes", *COST, "--run-id", "one")[0] == 0
-    code, page, _ = dphh("ledger", "statement", "notes")
+    code, page, _ = dphh("ledger", "show", "notes")
     assert code == 0
-    promise, runs, totals, changes = page.split("\n\n## ")
+    promise, runs, changes = (" ".join(part.split()) for part in page.split("\n\n## "))
     assert "Promised to each user: (4, 1e-06)" in promise and path in promise
-    assert "at most 54.60 times as likely with one person's rows" in promise
-    run, asked = runs.splitlines()[1:3]
-    assert "items (1, 1e-07) settled, by " in run and run.endswith("on duckdb, run one")
-    assert f"dphh {__version__}" in run
-    share = dphh("ledger", "show", "notes", "--json")[1]
-    took = f"{json.loads(share)['runs'][0]['used']:.0%}"
-    assert asked == (
-        "  asked for: words of the column 'what' that people share; how many people hold "
-        f"each (counts=0.1); all rows; took {took} of the cap"
-    )
-    assert "epsilons add up to 1, their deltas to 1e-07. That is no measure" in totals
-    assert f"the share of the promise that is used, {took}." in totals
-    assert "cap: epsilon 4" in changes
+    assert "In words: whatever came out, it was at most 54.60 times as likely with one" in promise
+    assert "as without, plus a probability of 1e-06 (1 in 1,000,000), and the other way" in promise
+    share = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"][0]["used"]
+    assert f": items (1, 1e-07), settled; took {share:.0%} of the cap Asked for: words of" in runs
+    assert f"Run one, made with dphh {__version__} on duckdb" in runs
+    assert "before any run: account made: a cap of epsilon 4, delta 1e-06, for " in changes
     dphh("ledger", "cap", "notes", "--epsilon", "0.1", "--delta", "1e-6")
-    broken = dphh("ledger", "statement", "notes")[1]
-    assert "The cap of (0.1, 1e-06) does not hold" in broken and "times as likely" not in broken
+    broken = " ".join(dphh("ledger", "show", "notes")[1].split())
+    assert "The cap of (0.1, 1e-06) is broken, and promises nothing to anyone: 1 run" in broken
+    assert re.search(r"settled; took more than 100 times the cap|took [\d.]+ times the cap", broken)
+    assert "no other promise stands in its place" in broken and "times as likely" not in broken
 
 
 def commands(group=cli, names=()):

@@ -4,16 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from uuid import uuid4
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Corpus, Ledger, Release, UsageError, items, ngrams, verify
+from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
+from dphh.verifying import _is_plain
 from tests.unit.test_verified import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
@@ -175,12 +177,98 @@ def test_what_an_officer_must_answer_for_is_a_warning_and_passes(out, book, corp
     table_in_memory, weak, changed = told
     assert "believed whoever made the table" in table_in_memory
     assert weak.startswith("the cap of 'notes': epsilon 60")
-    assert "epsilon 60, delta 1e-06; before: epsilon 1, delta 1e-06; by " in changed
+    assert changed.startswith("'notes', after earlier runs: ")
+    assert "after 1 run: cap changed from epsilon 1, delta 1e-06 to epsilon 60" in changed
+
+
+def warnings_in(lines):
+    return [said for what, said in lines if what == "warning"]
+
+
+def test_an_account_that_was_made_after_the_run_is_told(ledger, corpus, tmp_path):
+    """Its cap is cut to fit the run; and that of a later run stood when this one was asked for."""
+    first, later = tmp_path / "first", tmp_path / "later"
+    ngrams(corpus, max_n=2, **COST).run(ledger=ledger, engine="polars", out=first)
+    ledger.add("notes", corpus, **COST)
+    (told,) = warnings_in(verify(first, ledger=ledger))
+    assert told.startswith("'notes', AFTER this run was asked for: ")
+    assert "after 1 run: account made: a cap of epsilon 0.5, delta 1e-07, for " in told
+    ledger.set_cap("notes", 2.0, 1e-6)
+    items(corpus, **COST).run(ledger=ledger, engine="polars", out=later)
+    assert [told.split(": ")[0] for told in warnings_in(verify(later, ledger=ledger))] == [
+        "'notes', after earlier runs"
+    ] * 2
+    assert [told.split(": ")[0] for told in warnings_in(verify(first, ledger=ledger))] == [
+        "'notes', AFTER this run was asked for"
+    ] * 2
+
+
+def test_changes_before_the_first_run_and_shares_need_no_answer(book, corpus, tmp_path):
+    book.set_cap("notes", 2.0, 1e-6, "sums")
+    book.declare_groups("notes", "what", "x")
+    items(corpus, **COST).run(ledger=book, engine="polars", out=tmp_path / "out")
+    book.set_share("notes", "alice", 0.1, 1e-8)
+    book.give_token("alice")
+    assert not warnings_in(verify(tmp_path / "out", ledger=book))
+    book.declare_groups("notes", "what", "y")
+    (told,) = warnings_in(verify(tmp_path / "out", ledger=book))
+    assert "AFTER this run" in told and "groups changed from what: x to what: y" in told
+
+
+def test_data_that_were_moved_after_a_run_are_told(out, book, corpus, tmp_path):
+    elsewhere = replace_corpus(corpus, where=(str(tmp_path / "else.parquet"),))
+    book.add("notes", elsewhere, 1.0, 1e-6, replace=True)
+    (told,) = warnings_in(verify(out, ledger=book))
+    assert f"data and columns changed from {corpus.where[0]} to {elsewhere.where[0]}" in told
+
+
+def test_texts_that_somebody_wrote_are_shown_before_they_leave(book, corpus, tmp_path):
+    book.declare_groups("notes", "what", "x, y")
+    where = "what <> 'Erika Mustermann'"
+    narrowed = Corpus(corpus.where[0], user="who", text="what", where=where, drop="0151.*")
+    asked = {"by": "what", "counts": 0.3, **COST}
+    items(narrowed, groups=["x", "z"], **asked).run(
+        ledger=book, engine="polars", out=tmp_path / "out", run_id="Erika 0151"
+    )
+    told = [said for what, said in verify(tmp_path / "out", ledger=book) if what == "own words"]
+    assert [said.split("release.json: ")[1] for said in told] == [
+        "run_id 'Erika 0151'", "groups 'z'", "drop '0151.*'", f"where '{where}'"
+    ]  # fmt: skip
+    page = Release.load(tmp_path / "out").report(tmp_path / "page.html", title="For Erika")
+    *_, title = verify(tmp_path / "out", ledger=book, page=page, title="For Erika")
+    assert title == ("own words", "leaves as somebody wrote it, on the page: 'For Erika'")
+
+
+@pytest.mark.parametrize(
+    ("run_id", "is_plain"),
+    [("week-47", True), ("week-2026-W47", True), ("2026-11-28", True), ("2026-Q4", True),
+     (uuid4().hex, True), (str(uuid4()), False), ("00000000000000000000015123456789", False),
+     ("week-47 Erika", False), ("01512345678", False), ("erika-47", False)],
+)  # fmt: skip
+def test_a_run_id_that_says_nothing_needs_no_answer(run_id, is_plain):
+    assert _is_plain(run_id) is is_plain
+
+
+def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
+    days = replace_corpus(corpus, content=Corpus(
+        "x", user="who", text="what", since="what=2026-11-01", until="what=2026-W49"
+    ).content)  # fmt: skip
+    for name, read, words, end in (
+        ("days", days, ["a", "0151"], "release.json: of '0151', 'a'"),
+        ("many", corpus, map(str, range(30)), "'26' and 10 others, in release.json"),
+    ):
+        plan = counts(read, of=[[word] for word in words], **COST)
+        plan.run(ledger=book, engine="polars", out=tmp_path / name)
+        (told,) = (said for what, said in verify(tmp_path / name, ledger=book) if "own" in what)
+        assert told.endswith(end)
+    chosen = Corpus(corpus.where[0], user="who", text="what", where="what >= '2026-11-01 Erika'")
+    items(chosen, **COST).run(ledger=book, engine="polars", out=tmp_path / "chosen")
+    assert dict(verify(tmp_path / "chosen", ledger=book))["own words"].endswith("Erika''")
 
 
 def test_an_account_beyond_its_cap_promises_nothing(out, book):
     book.set_cap("notes", 0.1, 1e-6)
-    with pytest.raises(UsageError, match=r"'notes': the cap of \(0.1, 1e-06\) does not hold"):
+    with pytest.raises(UsageError, match=r"'notes': the cap of \(0.1, 1e-06\) is broken"):
         verify(out, ledger=book)
 
 
@@ -282,12 +370,16 @@ def test_the_command_names_account_and_cap_and_has_exit_codes(dphh, out, book, t
     assert (code, said.endswith("\npassed\n")) == (0, True)
     joined = " ".join(said.split())
     assert "+ account 'notes' paid for this run, within its cap of epsilon 1, delta 1e-06" in joined
+    book.set_cap("notes", 2.0, 1e-6)
+    code, said, _ = dphh(*asked)
+    assert code == 4 and "\n  ! warning " in said
+    assert said.endswith("passed, but for 1 line with !, to be answered (exit code 4)\n")
     (out / "rows.csv").touch()
     code, said, err = dphh(*asked)
     assert (code, said) == (2, "") and "'rows.csv'" in err
     (out / "rows.csv").unlink()
     code, said, _ = dphh("verify", out, "--without-ledger")
-    assert code == 0 and "? ledger" in said and "passed" not in said
+    assert code == 0 and "? ledger" in said and "passed" not in said and "!" not in said
     assert dphh("verify", out, "--ledger", tmp_path / "none.sqlite")[0] == 2
     assert dphh(*asked, "--page", tmp_path / "none.html")[0] == 2
     (tmp_path / "broken.sqlite").write_text("no ledger")

@@ -1,0 +1,114 @@
+"""The statement on an account, for those who check it: its promise in words, what each run was
+asked for and by whom, and what its owner changed. It is Markdown that reads well as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from dphh.ledger import Account, Entry, Ledger
+from dphh.ledger.asked import asked_in_words
+from dphh.ledger.budget import part_of, share_used
+from dphh.ledger.places import label_of
+from dphh.ledger.spending import account_lines
+from dphh.privacy.events import costs_of
+from dphh.reader.corpus import unit_and_columns
+from dphh.report.sentences import odds_in_words
+from dphh.wording.lines import visible_text, wrapped
+
+
+def statement_of(book: Ledger, account: str) -> str:
+    found, runs = book.status(account), book.runs(account)
+    promise = [
+        f"By dphh {version('dphh')}, from the ledger {book.path}.",
+        f"Data: {label_of(found.corpus)}; "
+        f"what is protected: {unit_and_columns(found.corpus.user)}.",
+        *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
+        f"In words: {_promise_in_words(found)}",
+    ]
+    summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""
+    on_runs = (
+        f"Each has an epsilon and a delta of its own{summed}. One that did not finish (running, "
+        "failed) is spent all the same. Names are those of analysts or of logins on the machine: "
+        "notes, not proofs."
+    )
+    lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
+    lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
+    lines += ["", "## What the owner changed"]
+    for change in book.history(account):
+        lines += _wrapped(f"{change}.", first="- ")
+    return "\n".join(lines)
+
+
+def _wrapped(*texts: str, first: str = "") -> Iterator[str]:
+    """Lines that fit the terminal: of each text the first with `first`, the others as far in."""
+    for text in texts:
+        yield from wrapped(visible_text(text, 10_000), first, " " * len(first))
+
+
+def lines_on_runs(runs: Sequence[Entry], payer: Account | None = None) -> Iterator[str]:
+    """A numbered paragraph on each run, with the share of the payer's cap that it took."""
+    for number, run in enumerate(runs, start=1):
+        for place, text in enumerate(_parts(run, payer)):
+            mark = f"{number}. "
+            yield from _wrapped(text, first=mark if place == 0 else " " * len(mark))
+
+
+def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
+    took = ""
+    if payer is not None:
+        took = f"; took {part_of(share_used([run.booking], payer.cap), 'the cap')}"
+    yield (
+        f"{run.when:%Y-%m-%d}, by {run.analyst or run.who}: {run.verb} ({run.epsilon:g}, "
+        f"{run.delta:g}), {run.state}{took}"
+    )
+    if payer is not None and run.corpus.user != payer.corpus.user:
+        yield f"It promises nothing to {unit_and_columns(payer.corpus.user)}."
+    yield f"Asked for: {asked_in_words(run, None if payer is None else payer.corpus)}."
+    if (told := _local_epsilon(run)) is not None:
+        yield f"To those who get the reports: local epsilon {told:g} a user."
+    yield f"Run {run.run_id}" + (f", made with {run.made_with}" if run.made_with else "")
+
+
+def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:
+    """The accounts, and the runs that none paid for; or an account with its runs and changes."""
+    payer = None if account is None else book.status(account)
+    runs = [
+        {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
+         "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
+         "since": run.changed.isoformat(), "local_epsilon": _local_epsilon(run),
+         "asked": asked_in_words(run), "used": payer and share_used([run.booking], payer.cap)}
+        for run in book.runs(account)
+        if payer or not run.accounts
+    ]  # fmt: skip
+    if payer is None:
+        accounts = [each.to_json() for each in book.accounts()]
+        return {"accounts": accounts, "runs_of_no_account": runs}
+    history = [change.to_json() for change in book.history(payer.name)]
+    return {**payer.to_json(), "runs": runs, "history": history}
+
+
+def _promise_in_words(account: Account) -> str:
+    alone = "What a run promises, below, it promises for itself alone."
+    if account.runs_of_others:
+        return (
+            "runs that counted others than this account protects may show anything of those whom "
+            f"it protects, so no promise holds for all its runs together. {alone}"
+        )
+    if account.used > 1:
+        return (
+            "the people in the data were promised that all runs together cost no more than this "
+            f"cap. They cost more, and no other promise stands in its place. {alone}"
+        )
+    what = "one person's rows" if len(account.corpus.user) == 1 else "one combination's rows"
+    said = odds_in_words(account.cap.epsilon, account.cap.delta, what)
+    return f"{said[0].lower()}{said[1:]} (docs/officers.md)"
+
+
+def _local_epsilon(run: Entry) -> float | None:
+    """The epsilon of all reports of one user, against those who collect them; None if the run has
+    no reports."""
+    epsilons = [cost.uncharged_epsilon for cost in costs_of(run.events)]
+    sent = [epsilon for epsilon in epsilons if epsilon is not None]
+    return sum(sent) if sent else None
