@@ -10,6 +10,7 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from dphh.errors import UsageError, hiding_private_details
+from dphh.exports import Exports
 from dphh.ledger import Ledger
 from dphh.level import FoundCounts, Level
 from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Exports):
     """What would run, what it costs, and which items it can find."""
 
     price: Price
@@ -81,13 +82,6 @@ class Plan:
         from dphh.detection import detection_of
 
         return detection_of(self.price, profile)
-
-    def dp_event(self) -> tuple[Any, float]:
-        """The price as an event of dp_accounting, where that is installed, to be composed with what
-        other systems spend on the same users; and a delta to be added to what that comes to."""
-        from dphh.privacy.dp_accounting_events import dp_event
-
-        return dp_event(self.events)
 
     def to_json(self) -> dict[str, Any]:
         said = {**self.price.to_json(), "privacy": self.privacy.to_json()}

@@ -46,6 +46,11 @@ class Privacy:
     provided: str | None = None
 
     @property
+    def relation(self) -> Literal["add or remove", "replace"]:
+        """How neighbours differ: by a unit more or less, or by what one unit holds."""
+        return "replace" if self.protects == "contribution" else "add or remove"
+
+    @property
     def booked_epsilon(self) -> float:
         """The epsilon that the ledger books: for a whole user, and for what is published."""
         return self.epsilon if self.user_epsilon is None else self.user_epsilon

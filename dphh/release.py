@@ -20,9 +20,10 @@ from dphh.columns import (
     stored_table,
 )
 from dphh.errors import UsageError
+from dphh.exports import Exports
 from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
-from dphh.privacy.events import events_from_json
+from dphh.privacy.events import Event, events_from_json
 from dphh.reader.paths import local_path_to_write
 from dphh.wording.options import check_choice, checked_call
 from dphh.wording.unseen import printable_json
@@ -40,7 +41,7 @@ _RUN_ID_KEY = b"dphh.run_id"
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Exports):
     """The released table and the manifest that explains it.
 
     `users` is a number of people, with an interval from `low` to `high`, where the run counted
@@ -65,11 +66,10 @@ class Release:
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
 
-    def dp_event(self) -> tuple[Any, float]:
-        """What the run cost as an event of dp_accounting, as `Plan.dp_event`."""
-        from dphh.privacy.dp_accounting_events import dp_event
-
-        return dp_event(events_from_json(self.manifest["events"]))
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the run spent, step by step."""
+        return events_from_json(self.manifest["events"])
 
     @property
     def is_test(self) -> bool:

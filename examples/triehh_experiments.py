@@ -34,8 +34,7 @@ from colours import COLOURS, band
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_population import Floats, Integers, load
-from triehh_runs import LENGTH, Bits, SamplingWay, Simulation, by_frequency
-from triehh_sizes import unit_levels
+from triehh_runs import Bits, SamplingWay, Simulation, by_frequency
 
 from dphh.testing import SeededRandomness
 
@@ -209,7 +208,7 @@ def draw_unit_sizes(folder: Folder, sim: Simulation, runs: int) -> None:
     figure, axes = new_figure(f"{title}\n(epsilon 2, {runs} runs)", "K", "recall of the top K")
     rows, means = [], []
     for colour, unit in zip(COLOURS, (1, 2, 3, 4), strict=False):
-        levels = unit_levels(LENGTH, unit)
+        levels = sim.trie(unit).levels
         way = sim.preprint_way(2.0, levels)
         done = sim.run(f"unit {unit}", way, runs, several=True, unit=unit)
         recall = done.recall(ks)

@@ -19,7 +19,6 @@ from baselines.triehh import choose_batch
 from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
 from triehh_printed import log10_theta
-from triehh_sizes import unit_levels
 from triehh_votes import RATE, Bernoulli, FixedSize, Sampling, discovery_rate, holders_needed
 
 from dphh.mechanisms.trie.path import choose_theta_and_p
@@ -33,7 +32,7 @@ class Trie:
     """All words, cut into units: the node of each word at each level, 0 for none."""
 
     def __init__(self, words: Sequence[str], unit: int = 1) -> None:
-        self.levels = unit_levels(LENGTH, unit)
+        self.levels = -(-LENGTH // unit)
         ended = [word + "\0" for word in words]
         self.steps: Integers = np.array([-(-len(word) // unit) for word in ended])
         self.nodes: list[Integers] = []

@@ -50,6 +50,17 @@ IN_SECONDS = [
         "figure-05.png figure-09.png figure-path.png figure-sfp.png",
     ),
     (
+        "reproduce.py",
+        "--data FOLDER",
+        [
+            "needs ",
+            "| 9.9e-07, 0.105, 1.05 ",
+            "| 0.31474 ",
+            "| 2, 3, 4, 10, 11, 12, 13, 14, 15, 16 ",
+        ],
+        "",
+    ),
+    (
         "triehh_figures.py",
         "",
         # The numbers that the text states beside Figure 10, and Table 1.
