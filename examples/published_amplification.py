@@ -16,10 +16,16 @@ from dphh.mechanisms.ldp_trie.amplification import (
     BISECTION_PRECISION,
     LEFT_OUT_PART,
     Blanket,
-    blanket_of_any_randomiser,
     central_delta,
     divergence_of_counts,
 )
+
+
+def blanket_of_any_randomiser(epsilon: float) -> Blanket:
+    """The blanket of any randomiser with this local epsilon: the numeric analysis of 2021. Share
+    e^-epsilon, tell 1, own / other = e^epsilon, no idle."""
+    share = math.nextafter(math.exp(-epsilon), 0.0)
+    return Blanket(epsilon, share, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0)
 
 
 def closed_form_2021(epsilon: float, reports: int, delta: float) -> float:

@@ -6,11 +6,15 @@ from math import comb, exp, expm1
 
 import pytest
 from k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
-from published_amplification import closed_form_2021, closed_form_2023, epsilon_by_blocks
+from published_amplification import (
+    blanket_of_any_randomiser,
+    closed_form_2021,
+    closed_form_2023,
+    epsilon_by_blocks,
+)
 
 from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
-    blanket_of_any_randomiser,
     blanket_of_subsets,
     central_delta,
     central_epsilon,

@@ -15,11 +15,9 @@ rest. What remains are the counts of reports from Q_0 and from Q_1,
     P = own (A + 1, C - A) + other (A, C - A + 1) + idle (A, C - A),
 
 with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Shuffled reports
-have at most this pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
-
-- `blanket_of_any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): share
-  e^-epsilon, tell 1, own / other = e^epsilon, no idle;
-- `blanket_of_subsets`: for subset selection, about half of that epsilon.
+have at most this pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and that of
+`blanket_of_subsets`, for subset selection. (The numeric analysis of 2021, of any randomiser, is a
+blanket too: `examples/published_amplification.py`. Its epsilon is about twice as large.)
 
 m must be revealed: given only the total of both counts, the probability that the report is idle
 would depend on the counts, and the post-processing would differ between P and Q.
@@ -72,13 +70,6 @@ class Blanket:
     def other_chance(self) -> float:
         """The probability `other`: that the report for one value is drawn from the other's Q."""
         return self.own_chance * math.exp(-self.epsilon)
-
-
-def blanket_of_any_randomiser(epsilon: float) -> Blanket:
-    """The blanket of any randomiser with this local epsilon."""
-    return Blanket(
-        epsilon, math.exp(-epsilon) * _ROUND_DOWN_FACTOR, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0
-    )
 
 
 def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:

@@ -24,7 +24,6 @@ import string
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import prod
 from typing import Any, get_args
 
@@ -192,9 +191,7 @@ def price_ldp_trie(
                 "user_epsilon, since a release is computed from sums only",
                 "seeing sums only requires secure aggregation, or a curator trusted with counts. "
                 "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
-                "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
-                "(for one report, by the 2021 analysis of any local randomiser: "
-                f"{_shuffled_epsilon_of_2021(local_epsilon, sent.reports, delta):.4g})",
+                "for one report and shuffled_user_epsilon for all of a user's, by group privacy",
                 "the order in which users are asked is random and secret, and no user is asked "
                 "twice",
             ),
@@ -278,13 +275,6 @@ def _most_prefixes(characters: int, max_length: int, keep: int) -> list[int]:
         found.append(prefixes)
         prefixes = min(keep, prefixes * characters)
     return found
-
-
-@lru_cache(maxsize=64)
-def _shuffled_epsilon_of_2021(local_epsilon: float, reports: int, delta: float) -> float:
-    from dphh.mechanisms.ldp_trie.amplification import blanket_of_any_randomiser, central_epsilon
-
-    return central_epsilon(blanket_of_any_randomiser(local_epsilon), reports, delta)
 
 
 def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
