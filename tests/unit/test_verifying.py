@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from uuid import uuid4
@@ -21,25 +22,39 @@ from tests.unit.test_verified import TEXTS, each_verb, with_row
 COST = {"epsilon": 0.5, "delta": 1e-7}
 
 
-@pytest.fixture
-def corpus(written):
-    return written(TEXTS)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A corpus; a ledger `before` and `after` a run that its account `notes` paid for; and the
+    run's folder."""
+    folder = tmp_path_factory.mktemp("made")
+    rows = pl.DataFrame(TEXTS, schema=["who", "what"], orient="row")
+    rows.write_parquet(folder / "corpus.parquet")
+    corpus = Corpus(str(folder / "corpus.parquet"), user="who", text="what")
+    Ledger(folder / "before", create=True).add("notes", corpus, 1.0, 1e-6)
+    shutil.copy(folder / "before", folder / "after")
+    asked = {"ledger": Ledger(folder / "after"), "engine": "polars"}
+    ngrams(corpus, max_n=2, **COST).run(**asked, out=folder / "out")
+    paid = dict(verify(folder / "out", ledger=asked["ledger"]))["account"]
+    assert paid.startswith("'notes' paid for this run, within")
+    return folder
 
 
 @pytest.fixture
-def book(ledger, corpus):
-    book = Ledger(ledger) if not isinstance(ledger, Ledger) else ledger
-    book.add("notes", corpus, 1.0, 1e-6)
-    return book
+def corpus(made):
+    return Corpus(str(made / "corpus.parquet"), user="who", text="what")
 
 
 @pytest.fixture
-def out(book, corpus, tmp_path):
-    """A folder that passes, of a run that `notes` paid for."""
-    out = tmp_path / "out"
-    ngrams(corpus, max_n=2, **COST).run(ledger=book, engine="polars", out=out)
-    assert dict(verify(out, ledger=book))["account"].startswith("'notes' paid for this run, within")
-    return out
+def book(ledger, made, request):
+    ledger.path.parent.mkdir(parents=True)
+    shutil.copy(made / ("after" if "out" in request.fixturenames else "before"), ledger.path)
+    return ledger
+
+
+@pytest.fixture
+def out(made, tmp_path):
+    """A folder that passes, of the run that `notes` paid for."""
+    return shutil.copytree(made / "out", tmp_path / "out")
 
 
 def with_metadata(out):
