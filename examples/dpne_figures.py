@@ -320,15 +320,13 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
 def share_released(runs: Runs, held_by: tuple[int, ...]) -> dict[int, dict[int, float]]:
     """Of the n-grams that at least K users hold (counted exactly), the share that was released: by
     K, then by length."""
-    exact = dphh.exact_ngrams(
-        runs.corpus, max_n=LONGEST, at_least=min(held_by), threads=runs.threads
-    )
+    exact = dphh.exact_ngrams(runs.corpus, max_n=LONGEST, threads=runs.threads)
     found = runs.release().to_polars().select("level", "item", found=True)
-    held = exact.to_polars().join(found, on=["level", "item"], how="left")
+    held = exact.join(found, on=["level", "item"], how="left")
     shares: dict[int, dict[int, float]] = {}
     for users in held_by:
         for k in LENGTHS:
-            many = held.filter((held["level"] == k) & (held["users"] >= users))
+            many = held.filter((held["level"] == k) & (held["exact_users"] >= users))
             if len(many) >= FEWEST_GRAMS:
                 shares.setdefault(users, {})[k] = many["found"].count() / len(many)
     return shares

@@ -110,9 +110,9 @@ def main() -> None:
                 found, spurious = np.zeros(MAX_N), 0.0
                 for _ in range(asked.runs):
                     release = plan.run(ledger=book, again=True)
-                    levels = dphh.evaluate(release, truth).levels
-                    found[: len(levels)] += [level.true for level in levels]
-                    spurious += sum(level.released - level.true for level in levels)
+                    levels = dphh.evaluate(release, truth)
+                    found[: len(levels)] += levels["true"].to_numpy()
+                    spurious += (levels["released"] - levels["true"]).sum()
                 found /= asked.runs
                 by_length = " ".join(f"{each:,.0f}" for each in found)
                 absent = f"{spurious / asked.runs:.0f}"

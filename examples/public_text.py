@@ -112,9 +112,9 @@ def main() -> None:
             book = dphh.Ledger(asked.out / "ledger.sqlite", create=True)
             for _ in range(asked.runs):
                 release = plan.run(ledger=book, again=True)
-                levels = dphh.evaluate(release, truth).levels
-                true += [level.true for level in levels]
-                spurious += sum(level.released - level.true for level in levels)
+                levels = dphh.evaluate(release, truth)
+                true += levels["true"].to_numpy()
+                spurious += (levels["released"] - levels["true"]).sum()
             true /= asked.runs
             found[name].append(true.sum())
             rows.append([epsilon, name, *true, true.sum(), spurious / asked.runs])

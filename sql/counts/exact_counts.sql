@@ -1,5 +1,5 @@
--- The exact number of users of each n-gram of $length tokens that at least $at_least users hold:
--- for the owner of the data, never for a release.
+-- The exact number of users of each n-gram of $length tokens: for the owner of the data, never for a
+-- release.
 -- In: tokens_of_rows (user_id, tokens). Out: (tokens, users).
 WITH
 
@@ -18,5 +18,4 @@ held AS (
 SELECT tokens, count(*) AS users
 FROM held
 GROUP BY tokens
-HAVING count(*) >= $at_least
 ORDER BY users DESC, tokens ASC;

@@ -72,9 +72,9 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
     found, spent, known = [], [], []
     exact = {}
     if asked.counts:
-        rows = exact_ngrams(corpus, max_n=max_n).to_polars()
+        rows = exact_ngrams(corpus, max_n=max_n)
         exact = dict(
-            zip(map(tuple, rows["tokens"].to_list()), rows["users"].to_list(), strict=True)
+            zip(map(tuple, rows["tokens"].to_list()), rows["exact_users"].to_list(), strict=True)
         )
     for number in range(asked.runs):
         ledger = Ledger(folder / f"{number}.sqlite", create=True)
