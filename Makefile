@@ -5,7 +5,7 @@ VENV_15 := .venv-duckdb15
 VENV_LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest test-extras mutants lint format docs wheel-demo bench clean
+.PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest test-extras mutants lint format generated docs wheel-demo bench clean
 
 # pip says nothing of its own version, nor of who runs it.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -39,8 +39,10 @@ test-all: $(VENV)/ready
 	DPHH_FULL=1 $(BIN)/python -m pytest --engines duckdb,polars,spark --durations=50 $(ARGS)
 
 # The long-term line of DuckDB, beside the current one that `make test` uses: what can differ, which
-# one file lists, and an analyst's DuckDB shell over the gateway, which needs this line.
-OLDER := tests/engines/test_duckdb_versions.py tests/gateway/test_shell.py
+# one file lists, and an analyst's DuckDB shell over the gateway and other people's tools, which
+# need this line.
+OLDER := tests/engines/test_duckdb_versions.py tests/gateway/test_shell.py \
+	tests/engines/test_other_tools.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb,polars -n 2 --dist worksteal \
 		$(LIMITED) $(OLDER) $(ARGS)
@@ -73,6 +75,10 @@ format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# What is made from the registry of verbs and committed: docs/options.md, dphh/asking/frames.pyi.
+generated: $(VENV)/ready
+	$(BIN)/python docs/building/write.py
+
 # The site, into build/site: without a network, and with broken links as errors.
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
@@ -100,7 +106,8 @@ $(VENV_15)/ready: pyproject.toml
 	@echo "Installing the same with DuckDB's long-term line into $(VENV_15) ..."
 	$(PYTHON) -m venv $(VENV_15)
 	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev]' duckdb==1.5.5 \
-		duckdb-cli==1.5.5 duckdb-extension-httpfs==1.5.5
+		duckdb-cli==1.5.5 duckdb-extension-httpfs==1.5.5 \
+		duckdb-engine 'ibis-framework[duckdb]' 'dbt-core<2' 'dbt-duckdb<1.11'
 	touch $@
 
 $(VENV_LOWEST)/ready: pyproject.toml

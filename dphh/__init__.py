@@ -11,6 +11,7 @@ from dphh.asking import polars_namespace
 if TYPE_CHECKING:
     from dphh.asking.connect import connect as connect
     from dphh.asking.connect import register as register
+    from dphh.asking.frames import frame as frame
     from dphh.asking.verbs import counts as counts
     from dphh.asking.verbs import items as items
     from dphh.asking.verbs import ldp_trie as ldp_trie
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 #: module of dphh: importing that module later would replace the name.
 _NAMES_OF_MODULE = {
     "asking.connect": "connect register",
+    "asking.frames": "frame",
     "asking.verbs": "counts items ldp_trie ngrams trie",
     "checking": "check",
     "comparing": "compare",

@@ -2,7 +2,7 @@
 
     python examples/polars_pipeline.py [--people 20000]
 
-Everything before `.dphh` is private and lazy; everything after `.run()` is a release, and may be
+Everything before the verb is private and lazy; everything after `.run()` is a release, and may be
 joined, saved or shown like any table. The corpus is made up, so nothing real is spent: the ledger
 is a file of this run's own.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import dphh  # gives frames their `dphh`
+import dphh  # gives frames their `dphh`; dphh.frame(...) is the same, for those who check types
 
 DISHES = ["lentil soup", "apple pie", "fish and chips", "green curry", "rye bread", "miso soup"]
 POSITIONS = ["at home", "in town", "with friends"]
@@ -45,8 +45,8 @@ def find_dishes(folder: Path, people: int) -> None:
         .with_columns(pl.col("body").str.replace_all(r"https?://\S+", ""))
         .filter(pl.col("body").str.len_chars() > 5)
     )
-    plan = messages.dphh.ngrams(
-        user="author", text="body", max_n=3, max_items=10,
+    plan = dphh.frame(messages).ngrams(
+        user="author", text=pl.col("body").str.to_lowercase(), max_n=3, max_items=10,
         epsilon=2.0, delta=1e-6,
     )  # fmt: skip
     print(plan)
@@ -60,9 +60,9 @@ def find_dishes(folder: Path, people: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--people", type=int, default=20_000)
-    people = parser.parse_args().people
+    people: int = parser.parse_args().people
     with tempfile.TemporaryDirectory(prefix="dphh-example-") as folder:
         find_dishes(Path(folder), people)
 

@@ -12,7 +12,7 @@ import dphh
 GROUPS = {
     "Verbs": ("items", "ngrams", "counts", "trie", "ldp_trie"),
     "Before you spend": ("check", "compare", "profile"),
-    "Data and plans": ("Corpus", "Plan", "plan_from_json"),
+    "Data and plans": ("Corpus", "frame", "Plan", "plan_from_json"),
     "Releases": ("Release", "verify", "evaluate", "exact_ngrams"),
     "The ledger": ("Ledger",),
     "SQL": ("connect", "register"),

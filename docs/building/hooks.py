@@ -19,12 +19,10 @@ sys.path[:0] = [str(ROOT), str(HERE.parent)]
 from mkdocs.structure.files import File, Files  # noqa: E402
 
 from building.api import api_page  # noqa: E402
-from building.options import options_page  # noqa: E402
 from building.pictures import PICTURES  # noqa: E402
 from building.plain_sql import PLAIN_SQL  # noqa: E402
 
 MADE: dict[str, Callable[[], str]] = {
-    "options": options_page,
     "api": api_page,
     **PICTURES,
     **PLAIN_SQL,

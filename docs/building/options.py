@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import Parameter
+from inspect import Parameter, getdoc
 from typing import Any, Literal, get_args, get_origin
 
 import click
 
+import dphh
 from dphh.asking.macros import SQL_NAME_OF_OPTION, macros
 from dphh.cli import cli
 from dphh.cli.signatures import flag
@@ -54,6 +55,40 @@ def command_of(verb: str) -> click.Command:
     command = cli.get_command(click.Context(cli), verb.replace("_", "-"))
     assert command is not None
     return command
+
+
+_HEAD = """\
+# Every option, and Python
+
+These tables are made from the registry of verbs (`make generated`), so they are what the code accepts. Names are the
+same in Python, in SQL and on the command line, except for a few words that SQL reserves. So is their order: what a verb
+looks for, then its budget; `dphh VERB --help` has them in five groups. A verb's plan is free; running it spends.
+
+"""
+_PYTHON = """
+
+## Python
+
+The public names of `dphh`. The site has their docstrings in full; `help(dphh.Corpus)` does too.
+
+| name | what it is |
+|---|---|
+{rows}
+
+<!-- made: api -->
+"""
+
+
+def whole_page() -> str:
+    """The page docs/options.md, of which the site makes the last part."""
+    names = sorted(name for name in dphh.__all__ if callable(getattr(dphh, name)))
+    rows = "\n".join(f"| `{name}` | {_cell(_first_sentence(name))} |" for name in names)
+    return _HEAD + options_page() + _PYTHON.format(rows=rows)
+
+
+def _first_sentence(name: str) -> str:
+    doc = " ".join((getdoc(getattr(dphh, name)) or "").partition("\n\n")[0].split())
+    return doc if len(doc) < 160 else doc.partition(". ")[0].rstrip(".") + "."
 
 
 def options_page() -> str:

@@ -95,19 +95,21 @@ def register(
     import duckdb
     from duckdb.func import PythonUDFType
 
-    if not isinstance(con, duckdb.DuckDBPyConnection):
+    current = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+    # What wraps a connection, as SQLAlchemy does, hands this on to the connection itself.
+    opened = con.execute(current) if hasattr(con, "execute") else None
+    if not isinstance(opened, duckdb.DuckDBPyConnection):
         raise UsageError(
             f"con: found a {type(con).__name__}; give a DuckDB connection, as duckdb.connect() "
             "returns one"
         )
-    owner = _AnswersForOwner(con, ledger if isinstance(ledger, Ledger) else Ledger(ledger), engine)
-    number = next(_registrations)
-    current = "FROM duckdb_databases() SELECT path WHERE database_name = current_database()"
-    ((file,),) = con.execute(current).fetchall()
+    ((file,),) = opened.fetchall()
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    owner, number = _AnswersForOwner(opened, book, engine), next(_registrations)
     for macro in macros().values():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in column_sql_types(macro).items())
         answer_name = f"dphh_answer_{number}_{macro.name}"
-        con.create_function(
+        opened.create_function(
             answer_name,
             _batch_function(macro, owner),
             ["VARCHAR", "VARCHAR"],
@@ -118,7 +120,9 @@ def register(
         )
         # A database in memory shares its macros with cursors. In a file the macros are temporary:
         # their functions exist in this process only.
-        con.execute(macro_sql(macro, _source_sql(macro, answer_name), temporary=file is not None))
+        opened.execute(
+            macro_sql(macro, _source_sql(macro, answer_name), temporary=file is not None)
+        )
     return con
 
 

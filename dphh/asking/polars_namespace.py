@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dphh.asking.verbs import Verbs
+    from dphh.asking.frames import FrameVerbs
 
 
 def register() -> None:
@@ -50,8 +50,8 @@ def _register_now() -> None:
     pl.api.register_lazyframe_namespace("dphh")(_namespace_of)  # type: ignore[arg-type]
 
 
-def _namespace_of(frame: Any) -> Verbs:
+def _namespace_of(frame: Any) -> FrameVerbs:
     """The object `frame.dphh`, which Polars makes when it is first used."""
-    from dphh.asking.verbs import Verbs
+    from dphh.asking.frames import FrameVerbs
 
-    return Verbs(frame)
+    return FrameVerbs(frame)

@@ -18,8 +18,8 @@ from tests.docs.pages import ROOT
 from tests.specification import specified
 
 sys.path.insert(0, str(ROOT / "docs"))
-api, options, plain = (
-    import_module(f"building.{name}") for name in ("api", "options", "plain_sql")
+api, options, plain, write = (
+    import_module(f"building.{name}") for name in ("api", "options", "plain_sql", "write")
 )
 
 
@@ -41,6 +41,11 @@ def test_the_options_of_a_corpus_are_those_of_every_verbs_command_and_macro():
     flags = {name for each in options.command_of("items").params for name in each.opts}
     assert known.keys() <= flags
     assert {*known.values()} <= {*macros()["items"].parameters}
+
+
+@pytest.mark.parametrize("path", write.MADE)
+def test_what_is_made_and_committed_is_as_the_code_is(path):
+    assert (ROOT / path).read_text(encoding="utf-8") == write.MADE[path](), "make generated"
 
 
 def test_every_public_name_has_its_place_in_the_reference():

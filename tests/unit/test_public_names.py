@@ -91,3 +91,18 @@ def test_a_command_without_its_packages_ends_in_one_line(tmp_path):
     )
     assert done.returncode == 2, done.stderr
     assert "pip install 'dphh[serve]'" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_frames_verb_takes_expressions_where_polars_people_write_them():
+    frame = pl.DataFrame({"who": [1, 2, 3], "what": ["A b", "c", "d"], "lang": ["en", "en", "de"]})
+    plan = dphh.frame(frame.lazy()).ngrams(
+        user=pl.col("who"), text=pl.col("what").str.to_lowercase(), where=pl.col("lang") == "en",
+        by=pl.col("lang"), groups=["en"], max_n=2, epsilon=1.0, delta=1e-6,
+    )  # fmt: skip
+    assert plan.corpus.user == ("who",) and plan.corpus.content.column == "what"
+    read = plan.corpus.source.collect()
+    assert read["what"].to_list() == ["a b", "c"]
+    assert dict(plan.price.parameters)["by"] == "lang"
+    assert dir(frame.dphh) == sorted(VERBS)
+    with pytest.raises(dphh.UsageError, match="frame: found a str; give a Polars frame"):
+        dphh.frame("messages.parquet")

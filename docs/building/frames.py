@@ -1,0 +1,67 @@
+"""`dphh/asking/frames.pyi`: the methods of `frame.dphh`, written out, for type checkers."""
+
+from __future__ import annotations
+
+import inspect
+from textwrap import indent
+from typing import Any
+
+from dphh.asking.frames import FrameVerbs, frame
+from dphh.registry import VERBS
+
+_HEAD = """\
+# Made from the registry of verbs: make generated
+import collections.abc
+import pathlib
+import typing
+
+import polars as pl
+
+import dphh.mechanisms.counts.price
+from dphh.plan import Plan
+
+_Frame = pl.DataFrame | pl.LazyFrame
+
+def frame(frame: _Frame) -> FrameVerbs:
+{doc_of_frame}
+
+class FrameVerbs:
+{doc}
+
+    def __init__(self, frame: _Frame) -> None: ...
+"""
+
+
+def frames_stub() -> str:
+    head = _HEAD.format(doc_of_frame=_quoted(frame, 4), doc=_quoted(FrameVerbs, 4))
+    return head + "".join(_method(name) for name in VERBS)
+
+
+def _method(name: str) -> str:
+    method = getattr(FrameVerbs, name)
+    _, *options = inspect.signature(method).parameters.values()
+    # Options that are needed come first, as everywhere else that Python has them.
+    options.sort(key=lambda each: each.default is not each.empty)
+    said = "".join(f"        {_option(each)},\n" for each in options)
+    summary, example = inspect.getdoc(method).split("\n\n")[:2]
+    lines = [f"{option}: {line}" for option, line in VERBS[name].help.items()]
+    doc = _in_quotes("\n".join([summary, "", example, "", *lines]), 8)
+    return f"    def {name}(\n        self,\n        *,\n{said}    ) -> Plan:\n{doc}\n"
+
+
+def _option(option: inspect.Parameter) -> str:
+    default = "" if option.default is option.empty else f" = {option.default!r}"
+    return f"{option.name}: {_type_text(option.annotation)}{default}"
+
+
+def _type_text(annotation: Any) -> str:
+    text = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
+    return text.replace("polars.expr.expr.Expr", "pl.Expr")
+
+
+def _quoted(thing: Any, spaces: int) -> str:
+    return _in_quotes(inspect.getdoc(thing) or "", spaces)
+
+
+def _in_quotes(doc: str, spaces: int) -> str:
+    return indent(f'"""{doc}\n"""' if "\n" in doc else f'"""{doc}"""', " " * spaces)
