@@ -82,10 +82,9 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
 
 WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
 #: The columns of users' purses: purses, tops, finds.
-PURSES = (LONGS, LONGS, LONGS)
-WEIGHTS_AND_PURSES = pa.struct(
-    [("contributions", WEIGHTS_TYPE), ("purses", LONGS), ("tops", LONGS), ("finds", LONGS)]
-)
+PURSES = (LONGS, INTS, INTS)
+PURSES_TYPE = pa.struct([("purses", LONGS), ("tops", INTS), ("finds", INTS)])
+WEIGHTS_AND_PURSES = pa.struct([pa.field("contributions", WEIGHTS_TYPE), *PURSES_TYPE])
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 ONE_INT, ONE_LONG, ONE_DOUBLE = Constant(pa.int32()), Constant(LONG), Constant(pa.float64())
@@ -180,8 +179,8 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             WEIGHTS_AND_PURSES,
         ),
         "purse_counts": Function(purse_counts, (*PURSES, LOOKUP), WEIGHTS_AND_PURSES),
-        "full_purses": Function(full_purses, (LONGS, ONE_LONG), LONGS),
-        "finds": Function(finds_of_users, (INTS, INTS, LONGS), LONGS),
+        "full_purses": Function(full_purses, (LONGS, ONE_LONG), PURSES_TYPE),
+        "finds": Function(finds_of_users, (INTS, INTS, INTS), INTS),
         "caps": Function(caps_of_purses, (LONGS, ONE_DOUBLE), LONGS),
         "contributions_to_counts": Function(
             contributions_to_counts, (INTS, INTS, LONGS, LOOKUP), WEIGHTS_TYPE

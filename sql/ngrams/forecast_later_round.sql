@@ -10,21 +10,33 @@
 
 -- A user who spends s adds floor(isqrt(s) g / |g|_2) to each gram: squares that sum to s at most. A
 -- block is a row of whole users; purses stand beside them, in the same order.
-CREATE TEMP TABLE users_of_round AS
+CREATE TEMP TABLE next_purses AS
+WITH
+
+users_of_round AS (
+    SELECT
+        held.block,
+        dphh_later_round_contributions(
+            held.lengths, held.keys, purses.purses, purses.tops, purses.finds, $g, $spending
+        ) AS made
+    FROM positions AS held
+    INNER JOIN purses ON held.block = purses.block
+)
+
 SELECT
-    held.block,
-    dphh_later_round_contributions(
-        held.lengths, held.keys, purses.purses, purses.tops, purses.finds, $g, $spending
-    ) AS made
-FROM positions AS held
-INNER JOIN purses ON held.block = purses.block;
+    users_of_round.block,
+    users_of_round.made.contributions,
+    users_of_round.made.purses,
+    users_of_round.made.tops,
+    users_of_round.made.finds
+FROM users_of_round;
 
 CREATE TEMP TABLE later_round AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(made.contributions) AS contribution
-    FROM users_of_round
+    SELECT unnest(contributions) AS contribution
+    FROM next_purses
 ),
 
 histogram AS (
@@ -59,11 +71,3 @@ SELECT
     grams,
     dphh_absent_nonpositive(cell, grams, $sigma, $purpose) AS nonpositive
 FROM absent;
-
-CREATE TEMP TABLE next_purses AS
-SELECT
-    users_of_round.block,
-    users_of_round.made.purses,
-    users_of_round.made.tops,
-    users_of_round.made.finds
-FROM users_of_round;

@@ -11,7 +11,8 @@
 -- of each.
 -- Out, private: undecided (key, name, first, cell), of the valid grams that a user holds; absent
 -- (cell, grams), of those that no user holds. A cell is a class and one of $bins bins of the
--- noised weight, `first`: class * $bins + bin. Out, public: user_counts (bin, noisy).
+-- noised weight, `first`: class * $bins + bin. round_1_sums (key, weight), whose keys below 0 are
+-- bins of users: forecast_users.sql.
 
 -- A user spends $spending.first of the purse, or what is left of it: adds 98 hundredths of that,
 -- evenly, to each of their valid grams; a hundredth to the key -1 - (bin of n), which counts
@@ -35,26 +36,6 @@ users_contributions AS (
 SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight
 FROM users_contributions
 GROUP BY contribution.key;
-
--- Every bin of users, also those into which no user falls.
-CREATE TEMP TABLE user_counts AS
-WITH
-
-sums AS (
-    SELECT
-        bins.bin,
-        -1 - bins.bin AS key,
-        coalesce(round_1_sums.weight, 0) AS weight
-    FROM range($user_bins) AS bins (bin)
-    LEFT JOIN round_1_sums ON -1 - bins.bin = round_1_sums.key
-)
-
-SELECT
-    bin,
-    weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/users'
-    ) AS noisy
-FROM sums;
 
 -- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its class follows from
 -- the forecasts of its pieces. With a prior, a gram of the public text has the class of its count

@@ -6,9 +6,12 @@
 -- 1 on which the user held a valid gram, 0 before there is one; and how many of the grams found
 -- so far the user holds, in runs that count them.
 CREATE TEMP TABLE purses AS
-SELECT
-    block,
-    dphh_full_purses(user_hashes, $purse) AS purses,
-    dphh_full_purses(user_hashes, 0) AS tops,
-    dphh_full_purses(user_hashes, 0) AS finds
-FROM users;
+WITH
+
+made AS (
+    SELECT block, dphh_full_purses(user_hashes, $purse) AS purse
+    FROM users
+)
+
+SELECT made.block, made.purse.purses, made.purse.tops, made.purse.finds
+FROM made;

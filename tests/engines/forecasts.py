@@ -121,8 +121,8 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
         late.most_spurious = undecided.most_spurious
         return undecided
 
-    def users_counted(host: Any, bins: Any, weight: int) -> Any:
-        seen.late_counts = counted(host, bins, weight)
+    def users_counted(*asked: Any) -> Any:
+        seen.late_counts = counted(*asked)
         return seen.late_counts
 
     def draw_late(host: Any, planned: Any, bins: Any, spending: Spending, purpose: str) -> Any:

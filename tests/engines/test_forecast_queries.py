@@ -139,9 +139,9 @@ def test_absent_grams_that_passed_are_candidates_no_more(left_over):
         "block": pa.array([0]), "user_hashes": pa.array([[7]]),
         "lengths": pa.array([[2]], pa.list_(pa.int32())), "keys": pa.array([[1, -1]]),
     }))  # fmt: skip
-    left_over.put(
-        "purses", pa.table({"block": [0], "purses": [[100]], "tops": [[2]], "finds": [[0]]})
-    )
+    top, none = (pa.array([[number]], pa.list_(pa.int32())) for number in (2, 0))
+    purses = {"block": [0], "purses": [[100]], "tops": top, "finds": none}
+    left_over.put("purses", pa.table(purses))
     left_over.put("planned", table_of(planned))
     left_over.bring("g", "forecast_weights", to="positions")
     noise = {"sigma": SIGMA, "purpose": "late"}

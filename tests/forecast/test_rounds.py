@@ -129,7 +129,7 @@ class Block:
     @classmethod
     def of(cls, blocks, purse):
         hashes = arrays([[0] * len(block) for block in blocks], pa.int64())
-        return cls(blocks, *(full_purses(hashes, number) for number in (purse, 0, 0)))
+        return cls(blocks, *full_purses(hashes, purse).flatten())
 
     @property
     def columns(self):

@@ -195,8 +195,13 @@ def test_numbers_of_users_that_noise_may_have_made_are_none():
     host.take.return_value = pa.table(
         {"bin": [1, 0, 3, 2], "noisy": [noisy[i] for i in (1, 0, 3, 2)]}
     )
-    assert users_counted(host, bins, 40).tolist() == [0, (2 * SIGMA + 1) / 40, 0, 10**6 / 40]
-    assert users_counted(host, bins, 0)[1] == 2 * SIGMA + 1  # an empty purse counts nobody
+    assert users_counted(host, bins, 4, 40, "t").tolist() == [
+        0,
+        (2 * SIGMA + 1) / 40,
+        0,
+        10**6 / 40,
+    ]
+    assert users_counted(host, bins, 4, 0, "t")[1] == 2 * SIGMA + 1  # an empty purse counts nobody
 
 
 def test_what_is_journalled_of_a_ladder_comes_back_as_it_was():

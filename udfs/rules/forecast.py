@@ -163,10 +163,15 @@ class _Purses:
 
     @classmethod
     def of_columns(cls, *columns: Any) -> _Purses:
-        return cls(*(values_of(one_array(column)) for column in columns))
+        return cls(*(values_of(one_array(column)).astype(np.int64) for column in columns))
 
     def of(self, users: slice) -> _Purses:
         return _Purses(self.left[users], self.tops[users], self.finds[users])
+
+    def in_lists(self, users_of_rows: Integers) -> dict[str, pa.Array]:
+        kinds: dict[str, Any] = {"purses": np.int64, "tops": np.int32, "finds": np.int32}
+        columns = zip(kinds.items(), (self.left, self.tops, self.finds), strict=True)
+        return {name: lists_of(users_of_rows, of.astype(kind)) for (name, kind), of in columns}
 
 
 def round_1_contributions(
@@ -296,26 +301,27 @@ def finds_of_users(lengths: Any, grams: Any, finds: Any) -> pa.Array:
     users = np.repeat(np.arange(len(counts)), counts)
     _, owner = distinct_pairs(values_of(one_array(grams)), users)
     held = np.bincount(owner, minlength=len(counts))
-    return lists_of(lengths_of(rows), held + values_of(one_array(finds)))
+    so_far = held.astype(np.int32) + values_of(one_array(finds))
+    return lists_of(lengths_of(rows), so_far)
 
 
 def _contributions_and_purses(
     row_count: int, sums: list[tuple[Integers, Integers]], purses: Any, after: _Purses
 ) -> pa.Array:
-    in_rows = lengths_of(one_array(purses))
     columns = {
         "contributions": all_in_first_row(row_count, *_concatenated(sums)),
-        "purses": lists_of(in_rows, after.left),
-        "tops": lists_of(in_rows, after.tops),
-        "finds": lists_of(in_rows, after.finds),
+        **after.in_lists(lengths_of(one_array(purses))),
     }
     return pa.StructArray.from_arrays([*columns.values()], [*columns])
 
 
 def full_purses(user_hashes: Any, purse: int) -> pa.Array:
-    """`dphh_full_purses(user_hashes, purse)`: the same number for each user of a row."""
+    """`dphh_full_purses(user_hashes, purse)`: the columns of `purses` before any round, for each
+    user of a row."""
     users = lengths_of(one_array(user_hashes))
-    return lists_of(users, np.full(int(users.sum()), purse, dtype=np.int64))
+    full, nothing = (np.full(int(users.sum()), number) for number in (purse, 0))
+    columns = _Purses(full, nothing, nothing).in_lists(users)
+    return pa.StructArray.from_arrays([*columns.values()], [*columns])
 
 
 def check_users_of_purses(lengths: Any, purses: Any) -> None:

@@ -117,10 +117,8 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
 
 @step
 def full_purses(host: PolarsHost, *, purse: int) -> Tables:
-    users = host.table("users")
-    values = zip(PURSES_COLUMNS, (purse, 0, 0), strict=True)
-    columns = {name: host.call("full_purses", "user_hashes", value) for name, value in values}
-    return {"purses": users.select("block", **columns)}
+    full = host.call("full_purses", "user_hashes", purse)
+    return {"purses": host.table("users").select("block", full=full).unnest("full")}
 
 
 @step
@@ -147,19 +145,17 @@ def forecast_round_1(
     *,
     spending: Any,
     bins: int,
-    user_bins: int,
     first_unlisted_key: int,
     unlisted_threshold: int,
     sigma: int,
     purpose: str,
 ) -> Tables:
     """Round 1 of a forecast level: of each held gram the noised weight and the cell; how many
-    absent grams each cell has; and the noised numbers of users by bin."""
+    absent grams each cell has; and the sums, among them those of bins of users."""
     held = host.table("positions").join(host.table("purses"), on="block")
     columns = "lengths", "keys", *PURSES_COLUMNS
     sums = histogram(host, held, "round_1_contributions", *columns, spending)
     round_1_sums = host.collect("forecast_round_1", sums)
-    user_counts = _user_counts(host, round_1_sums, user_bins, sigma, purpose)
 
     grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
     classed = _with_classes(host, grams, first_unlisted_key)
@@ -171,17 +167,18 @@ def forecast_round_1(
     cell = pl.when(is_listed).then(pl.col("class") * bins + in_bins).otherwise(unlisted)
     absent = _drawn_absent_grams(host, noised, sigma, purpose)
     undecided = noised.select("key", "name", first="noisy", cell=cell)
-    return {"user_counts": user_counts, "undecided": undecided, "absent": absent}
+    return {"round_1_sums": round_1_sums, "undecided": undecided, "absent": absent}
 
 
-def _user_counts(
-    host: PolarsHost, sums: pl.DataFrame, user_bins: int, sigma: int, purpose: str
-) -> pl.DataFrame:
+@step
+def forecast_users(host: PolarsHost, *, user_bins: int, sigma: int, purpose: str) -> Tables:
     """(bin, noisy): every bin of users, whose key is -1 - bin, also those that no user is in."""
     bins = pl.LazyFrame({"bin": range(user_bins)}).with_columns(key=-1 - pl.col("bin"))
-    counted = bins.join(sums.lazy(), on="key", how="left", maintain_order="left")
-    weights = host.collect("user_counts", counted.with_columns(pl.col("weight").fill_null(0)))
-    return host.noised(weights, sigma, f"{purpose}/users").select("bin", "noisy")
+    sums = host.table("round_1_sums")
+    counted = bins.join(sums, on="key", how="left", maintain_order="left")
+    weights = host.collect("forecast_users", counted.with_columns(pl.col("weight").fill_null(0)))
+    noised = host.noised(weights, sigma, f"{purpose}/users")
+    return {"user_counts": noised.select("bin", "noisy")}
 
 
 def _with_classes(host: PolarsHost, grams: pl.LazyFrame, first_unlisted_key: int) -> pl.LazyFrame:
@@ -316,17 +313,12 @@ def forecast_undecided(host: PolarsHost, *, bins: int, sigma: int, purpose: str)
 
 
 @step
-def late_purses(
-    host: PolarsHost, *, spending: Any, user_bins: int, sigma: int, purpose: str
-) -> Tables:
+def late_purses(host: PolarsHost, *, spending: Any) -> Tables:
     purses = host.table("purses")
     made = host.call("purse_counts", *PURSES_COLUMNS, spending)
     users = host.collect("late_purses", purses.select("block", made=made).unnest("made"))
     sums = host.collect("late_purses", summed(users.lazy().select("contributions")))
-    return {
-        "user_counts": _user_counts(host, sums, user_bins, sigma, purpose),
-        "next_purses": users.select("block", *PURSES_COLUMNS),
-    }
+    return {"round_1_sums": sums, "next_purses": users.select("block", *PURSES_COLUMNS)}
 
 
 @step

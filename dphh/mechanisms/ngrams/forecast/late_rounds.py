@@ -173,17 +173,13 @@ def draw_late_rounds(
     top = undecided[-1].level.planned.level
     bins = Bins(first.sigma_grid)
     spending = Spending(full_purse, counted_for, reserve=reserve)
-    host.run(
-        "late_purses",
-        spending=Lookup(spending),
-        user_bins=PURSE_PARTS * (top - 1),
-        **noise_parameters(bins, "ngrams/forecast, late purses"),
-    )
+    host.run("late_purses", spending=Lookup(spending))
     host.rename_replacing("next_purses", "purses")
     # purses (block, purses, tops, finds)
-    counts = users_counted(host, bins, int(counted_for**0.5))
+    weight, purpose = int(counted_for**0.5), "ngrams/forecast, late purses"
+    counts = users_counted(host, bins, PURSE_PARTS * (top - 1), weight, purpose)
     # counts (top level, part of a purse): noised, how many users
-    host.drop("user_counts", "users_of_round")
+    host.drop("user_counts", "round_1_sums")
     purses = PursesSeen(counts, full_purse, full_purse / 3)
     worths = [each.worth(purses.mean(least_climb=place)) for place, each in enumerate(undecided)]
     found = []
@@ -252,7 +248,8 @@ def late_rounds_steps(levels: Sequence[ForecastLevel]) -> list[Step]:
     """What `draw_late_rounds` asks."""
     bins = len(BIN_STARTS_IN_SIGMAS) ** 2
     purpose, renamed = "ngrams/forecast, late purses", "ALTER TABLE next_purses RENAME TO purses;"
-    asked = steps_of(levels[0], purpose, "late_purses", renamed, "user_counts")
+    names = "late_purses", renamed, "forecast_users", "user_counts"
+    asked = steps_of(levels[0], purpose, *names)
     for level in levels:
         purpose = f"ngrams/forecast, level {level.level}, late"
         kept = [f"ALTER TABLE {table}_{level.level} RENAME TO {table};" for table in KEPT_TABLES]

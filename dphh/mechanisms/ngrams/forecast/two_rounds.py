@@ -66,7 +66,7 @@ SATURATION = 2 * PLAIN_WEIGHT**2
 #: The tables of a round in the engine, which are dropped after it.
 ROUND_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "user_counts", "noised",
-    "undecided", "absent", "planned", "users_of_round", "later_round", "absent_counts",
+    "undecided", "absent", "planned", "later_round", "absent_counts",
     "thresholds", "spurious", "unlisted_words",
 )  # fmt: skip
 #: The steps of a round after the first.
@@ -245,15 +245,16 @@ def first_round(
         "forecast_round_1",
         spending=Lookup(spending),
         bins=len(bins.starts),
-        user_bins=len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(spending.parts),
         first_unlisted_key=-1 if unlisted is None else len(valid),
         unlisted_threshold=0 if unlisted is None else unlisted.first_threshold,
         **noise_parameters(bins, purpose),
     )
-    # undecided (key, name, first, cell), of grams that a user holds; absent (cell, grams)
+    # undecided (key, name, first, cell), of grams that a user holds; absent (cell, grams);
+    # round_1_sums (key, weight), also of bins of users
     sizes = host.take("forecast_cells")
     # (cell, grams), of held and absent grams together
-    users = users_counted(host, bins, count_weight(spending.first))
+    user_bins = len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(spending.parts)
+    users = users_counted(host, bins, user_bins, count_weight(spending.first), purpose)
     list_sizes, purses = np.split(users, [len(LIST_SIZE_BIN_STARTS)])
     return _by_class_and_bin(sizes, "grams", valid, bins), list_sizes, purses
 
@@ -264,9 +265,10 @@ def put_no_unlisted_words(host: Host) -> None:
     host.put("unlisted_words", pa.table(nothing))
 
 
-def users_counted(host: Host, bins: Bins, weight: int) -> Floats:
-    """The noised number of users of each bin, of whom each added `weight`; 0 where noise alone
-    could easily reach it."""
+def users_counted(host: Host, bins: Bins, user_bins: int, weight: int, purpose: str) -> Floats:
+    """The noised number of users of each bin, of whom each added `weight` in round_1_sums; 0 where
+    noise alone could easily reach it."""
+    host.run("forecast_users", user_bins=user_bins, **noise_parameters(bins, purpose))
     noisy = host.take("user_counts").sort_by("bin").column("noisy").to_numpy()
     return np.where(noisy > 2 * bins.sigma_grid, noisy / max(weight, 1), 0.0)
 
@@ -405,5 +407,5 @@ def two_rounds_steps(level: ForecastLevel | ListedWordsLevel, purpose: str) -> l
     known = {"bins": len(BIN_STARTS_IN_SIGMAS)}
     if isinstance(level, ForecastLevel):  # no list
         known |= {"first_unlisted_key": -1, "unlisted_threshold": 0}
-    names = "forecast_round_1", "forecast_cells", "user_counts"
+    names = "forecast_round_1", "forecast_cells", "forecast_users", "user_counts"
     return steps_of(level, purpose, *names, *LATER_ROUND, **known)
