@@ -11,7 +11,6 @@ The ledger holds parameters, bookings and releases: nothing that may not leave t
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sqlite3
@@ -22,12 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
-from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.backups import write_copy
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
-    RUN_COLUMNS,
     BookedRun,
     Entry,
     Manifest,
@@ -56,7 +53,6 @@ from dphh.ledger.tables import (
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns, user_option
 from dphh.reader.paths import local_path_to_write
-from dphh.wording.cells import csv_of
 
 #: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
 PAYERS = """
@@ -212,7 +208,7 @@ class Ledger(Accounts):
             if found is None or self.analyst not in (None, found["analyst"]):
                 raise UnknownRunError(
                     f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of "
-                    "a corpus's runs, and `dphh ledger export FILE` those of all."
+                    "a corpus's runs, and `dphh ledger show` those of no account."
                 )
             return stored_release(con, found)
 
@@ -223,25 +219,6 @@ class Ledger(Accounts):
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
             return self._entries(con, account)
-
-    def export(self, path: str | Path, *, replace: bool = False) -> int:
-        """Write every run to a `.parquet` or `.csv`, whole or not at all. An existing file is
-        refused, unless `replace`. Returns the number of runs."""
-        import polars as pl
-
-        target, written = local_path_to_write("export", path), io.BytesIO()
-        if target.suffix not in (".parquet", ".csv"):
-            raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
-        listed = self.runs()
-        numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
-        schema = {column: numbers.get(column, pl.String) for column in RUN_COLUMNS}
-        table = pl.from_dicts([each.to_json() for each in listed], schema)
-        if target.suffix == ".parquet":
-            table.write_parquet(written)
-        else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
-            written.write(csv_of(table))
-        write_unless_other_file("export", target, written.getvalue(), replace=replace)
-        return len(listed)
 
     def backup(self, path: str | Path) -> int:
         """Write a copy of the ledger, whole or not at all, that only this login may read. Others

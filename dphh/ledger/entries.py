@@ -104,18 +104,6 @@ class Entry:
     def booking(self) -> Booking:
         return Booking(self.events, self.epsilon, self.delta)
 
-    def to_json(self) -> dict[str, Any]:
-        """The run's values for RUN_COLUMNS, among others."""
-        return {
-            **vars(self),
-            "accounts": json.dumps(self.accounts),
-            "source": json.dumps(as_recorded(self.corpus)),
-            "parameters": json.dumps(self.parameters),
-            "events": json.dumps(events_to_json(self.events)),
-            "booked": self.when.isoformat(),
-            "changed": self.changed.isoformat(),
-        }
-
 
 #: What owners change, in words.
 _CHANGED = {
@@ -173,10 +161,3 @@ def check_name(option: str, name: object, longest: int) -> None:
     """Check that a name is a printable text of 1 to `longest` characters."""
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= longest:
         raise UsageError(f"{option}: give a printable text of 1 to {longest} characters")
-
-
-#: The columns of exported runs.
-RUN_COLUMNS = (
-    "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
-    "state", "booked", "changed", "who", "analyst",
-)  # fmt: skip
