@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,6 +53,8 @@ class Release(Exports):
     #: The table's file as the ledger stores it, if it comes from there: another version of pyarrow
     #: would write other bytes, and `dphh.verify` compares bytes.
     stored: bytes | None = field(default=None, repr=False)
+    #: What the folder is called from which it was loaded: pages name a release so that has no rows.
+    name: str = ""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -127,16 +129,17 @@ class Release(Exports):
             yield from batch.to_pylist()
 
     @checked_call
-    def phrases(self, *, maximal: bool = True) -> pl.DataFrame:
-        """The phrases worth reading, longest first.
+    def phrases(self) -> pl.DataFrame:
+        """What people say, a row each, as on the page: those surely held by most are first.
 
-        maximal: keep only phrases that no longer released phrase contains; for tries, complete
-        sequences, and prefixes that no released row extends or ends. Control characters are
-        escaped, as in the other frames meant for reading; `to_polars` has the exact texts.
+        Released items that are pieces of one sentence are one `phrase`; its numbers are those of
+        `item`, a released one in it. Where people were not counted, the longest items that no other
+        contains; of a trie, whole sequences, and what was cut. Control characters are escaped;
+        `to_polars` has the exact texts, and all that was released.
         """
         from dphh.report.phrases import phrases
 
-        return phrases(self, only_maximal=maximal)
+        return phrases(self)
 
     @checked_call
     def top(self, k: int) -> Release:
@@ -162,8 +165,8 @@ class Release(Exports):
         """What rose and what fell since an earlier release; or within this one, counted `by=` its
         weeks, from the group `before` to `group`: without these, of the last two.
 
-        `difference` has an interval from `low` to `high`; `change` is "rose", "fell" or "cannot be
-        told". Noise alone decides what can be told: the people may be the same in both. Costs
+        `difference` has an interval from `low` to `high`; `change` is "rose", "fell" or "no
+        clear change". Noise alone decides what is clear: the people may be the same in both. Costs
         nothing. docs/weekly.md says what `confidence` means.
         """
         from dphh.report.change import change
@@ -240,7 +243,7 @@ class Release(Exports):
             ) from None
         from dphh.report.verified import verified
 
-        release = release_of_files(table, manifest)
+        release = replace(release_of_files(table, manifest), name=out.resolve().name)
         verified(release)
         return release
 

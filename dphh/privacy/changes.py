@@ -31,16 +31,21 @@ were said to, whatever its noises. So i is said to have changed, with a wrong in
 probability at most a R_i / n, and E[wrong / R] <= sum over n things of (1 / R_i) a R_i / n = a. For
 all S things shown in both, the same with R <= S in place of R_i. QED
 
+A sum of a thing's counts in several groups is such a difference with nothing subtracted: its noises
+are independent, too, and each count's part of what was lost adds to its high end (`total`).
+
 An earlier release's list may follow from the later one's choice, or the other way round: then n
 must be the number counted before that choice, so it is the larger of both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +117,7 @@ def changes(
     were counted before any was shown."""
     share = Fraction(1)
     while True:
-        low, high = _intervals(later, earlier, share, confidence)
+        low, high = _combined([later], [earlier], share, confidence)
         sign = np.where(low > 0, 1, 0) - np.where(high < 0, 1, 0)
         least = Fraction(max(int(np.count_nonzero(sign)), 1), candidates)
         if least >= share:
@@ -120,23 +125,44 @@ def changes(
         share = least
 
 
-def _intervals(
-    later: NoisedCounts, earlier: NoisedCounts, share: Fraction, confidence: float
+def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, Integers, Integers]:
+    """The sums of counts in several groups, and their intervals. Each holds with this probability,
+    where all that was counted is shown. Who is in several groups counts in each."""
+    low, high = _combined(groups, (), Fraction(1), confidence)
+    users = np.maximum(_sum(counts.estimates for counts in groups), 0)
+    return users, np.clip(low, 0, users), np.maximum(high, users)
+
+
+def _combined(
+    added: Sequence[NoisedCounts],
+    subtracted: Sequence[NoisedCounts],
+    share: Fraction,
+    confidence: float,
 ) -> tuple[Integers, Integers]:
+    """Intervals for sums of counts less other counts; each fails with so large a share of the error
+    at most."""
+    every = (*added, *subtracted)
     failing = 1 - Fraction(confidence)
-    are_bounded = later.weighing.class_count + earlier.weighing.class_count > 0
+    are_bounded = any(counts.weighing.class_count for counts in every)
     lost = failing * LOST_SHARE * are_bounded
     side = float((failing - lost) / 2 * share)
-    spread = sqrt(later.sigma_in_users**2 + earlier.sigma_in_users**2)
-    units = [counts.weighing.unit for counts in (later, earlier)]
+    spread = sqrt(sum(counts.sigma_in_users**2 for counts in every))
     # A noised weight was rounded to a grid unit when it was drawn, and to a user when shown.
-    rounding = sum(1 / (2 * unit) for unit in units) + 1.0
+    rounding = sum(1 / (2 * counts.weighing.unit) + 0.5 for counts in every)
     reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * spread + rounding
-    difference = later.estimates - earlier.estimates
-    lost_later, lost_earlier = (
-        counts.lost_users(side * _X_SHARE, lost / 2) for counts in (later, earlier)
-    )
-    # A true difference is a whole number.
-    low = np.ceil(difference - reach - lost_earlier).astype(np.int64)
-    high = np.floor(difference + reach + lost_later).astype(np.int64)
+
+    def lost_users(those: Sequence[NoisedCounts]) -> NDArray[np.float64]:
+        failing_x = side * _X_SHARE / max(len(those), 1)
+        lost_of_each = (counts.lost_users(failing_x, lost / len(every)) for counts in those)
+        return sum(lost_of_each, start=np.zeros(1))
+
+    middle = _sum(counts.estimates for counts in added)
+    middle = middle - _sum(counts.estimates for counts in subtracted)
+    # A true sum is a whole number.
+    low = np.ceil(middle - reach - lost_users(subtracted)).astype(np.int64)
+    high = np.floor(middle + reach + lost_users(added)).astype(np.int64)
     return low, high
+
+
+def _sum(arrays: Iterable[NDArray[Any]]) -> Any:
+    return sum(arrays, start=0)

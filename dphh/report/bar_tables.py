@@ -1,34 +1,37 @@
-"""Tables of a release for a terminal, a page, a card and a plot: items, their numbers, their bars.
+"""Tables of a release for a terminal, a page, a card and a plot: what was found, with its numbers.
 
-Numbers of users compare across lengths and have one scale. A score is a noised weight: it orders
-items of one length and is no number of people, so each length has a table and a scale of its own.
+Numbers of users compare across lengths and have one table. A score is a noised weight: it orders
+items of one length and is no number of people, so each length has a table of its own.
 
-Intervals are those of the release's table: an item has one interval, wherever it is shown.
-
-Rows are whole phrases, those that no longer phrase contains: a phrase has one row, and its pieces
-are inside it, never above it.
+Intervals are those of the release's table: an item has one interval, wherever it is shown. Only
+groups have one more number, of all of them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
 
 import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
-from dphh.report.phrases import is_maximal
+from dphh.privacy.changes import total
+from dphh.report.change import noised_counts
+from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
     Manifest,
     Released,
-    Tokens,
     are_periods,
+    counting_of,
     groups_of,
+    joiner_of,
     meaning_of_counts,
     meaning_of_scores,
 )
+from dphh.report.wordings import Tokens, Wording, runs
 from dphh.wording.lines import with_noun
 
 
@@ -54,185 +57,201 @@ class Bar:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
 
 
-#: The most pieces of rows that a table has: those of its first rows.
-MOST_PIECES = 2_000
+#: The most items that are folded into the rows of a table: into those of its first rows.
+MOST_FOLDED = 1_000
+#: What the column of all groups together is called.
+TOGETHER = "all together"
 
-#: An item, with its bars.
-Row = tuple[str, tuple[Bar, ...]]
+Bars = tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A wording, of which the middle part is the released item that the bars are of, those in the
+    order of the groups; and the items that are folded into it, with theirs."""
+
+    before: str
+    item: str
+    after: str
+    tokens: Tokens
+    bars: Bars
+    folded: Sequence[tuple[str, Bars]]
+    #: The one group where it surely is, while in each other there may be nobody.
+    only: str | None
+
+    @property
+    def text(self) -> str:
+        """The wording on a line, with what is joined to the item in square brackets."""
+        before = f"[{self.before.rstrip()}] " if self.before else ""
+        return before + self.item + (f" [{self.after.lstrip()}]" if self.after else "")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table to show. It has `count` rows, of which `rows` are the first: items with bars."""
+    """A table to show. It has `count` rows, of which `rows` are the first."""
 
     title: str
     #: What its rows are, as a noun after their number.
     kind: str
-    #: The groups whose users a row's bars show; empty if its one bar shows all users.
-    groups: tuple[str, ...]
+    #: The groups whose users a row's bars show; None is all people.
+    groups: tuple[str | None, ...]
     rows: Sequence[Row]
     count: int
     #: The value at which a bar would fill its column.
     scale: float
-    #: The tokens of each row.
-    tokens: Sequence[Tokens]
-    #: What was released of the pieces of each row, the longest first, and how many tokens it has.
-    pieces: Sequence[Sequence[Row]]
-    piece_lengths: Sequence[Sequence[int]]
+    #: Whether it has what the table before it leaves over.
+    is_aside: bool
 
     @property
-    def has_pieces(self) -> bool:
-        return any(self.pieces)
+    def names(self) -> tuple[str, ...]:
+        return tuple(TOGETHER if group is None else group for group in self.groups)
 
-    def larger_piece(self, row: int) -> Row | None:
-        """The longest piece, of two tokens or more, that more people hold than hold the row's
-        phrase, as far as intervals show: it is said otherwise, too. None if there are groups."""
-        (_, (bar, *others)), tokens = self.rows[row], self.tokens[row]
-        if others or bar.high is None:
-            return None
-        larger = (
-            (piece, its_bars)
-            for (piece, its_bars), length in zip(
-                self.pieces[row], self.piece_lengths[row], strict=True
-            )
-            if length > 1 and (its_bars[0].low or 0) > bar.high
-        )
-        return next(larger, None) if len(tokens) > 2 else None
+    @property
+    def is_joined(self) -> bool:
+        return any(row.before or row.after for row in self.rows)
 
 
-def tables_of(release: Released, most_rows: int) -> list[Table]:
-    """The tables of a release, that of the longest items first, of at most `most_rows` rows each.
-    Rows are in the order of the lower ends of their intervals, or of scores. They are the items
-    that `phrases` has; of a trie, with "…" after those that were cut off."""
-    frame = release.to_polars()
-    if is_trie := "ended" in frame:
-        ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
-        frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
-    bars = _with_bar_columns(frame)
-    is_whole = pl.lit(True) if is_trie else is_maximal(bars.select("tokens"))
-    bars = bars.with_columns(is_whole=is_whole)
-    people = bars["low"].count() > 0
-    # Numbers of users have one table for all phrases (two tokens and more), scores have a table for
-    # each length, and items without numbers have one table.
-    longest = 2 if people else None if bars["value"].count() else 0
-    items = (
-        bars.group_by("tokens", maintain_order=True)
-        .agg(
-            pl.first("item", "is_whole"),
-            begins=pl.col("low").sum(),
-            total=pl.col("value").sum(),
-            bars=pl.struct("group_name", "value", "low", "high", "error"),
-            scale=pl.max_horizontal("value", "high").max(),
-        )
-        .with_columns(length=pl.col("tokens").list.len().clip(upper_bound=longest))
-        .sort("begins", "total", "item", descending=[True, True, False])
-    )
-    groups = _groups_to_show(release.manifest, bars) if people else ()
-    whole = items.filter("is_whole")
-    tables = []
-    for length in whole["length"].unique().sort(descending=True):
-        those = whole.filter(length=length)
-        shown = those.head(most_rows)
-        scale: Any = (whole if people else those)["scale"].max()
-        tables.append(
-            Table(
-                *_title_and_kind(release.manifest, length, people, len(those)),
-                groups,
-                _rows(shown, groups),
-                len(those),
-                scale or 1.0,
-                [tuple(tokens) for tokens in shown["tokens"].to_list()],
-                *_pieces(shown, items, groups, people),
-            )
-        )
+def tables_of(
+    release: Released, most_rows: int, known: Container[Tokens] | None = None
+) -> list[Table]:
+    """The tables of a release, of at most `most_rows` rows each: what `phrases` has, in its order.
+    known: the items of another release; rows have the numbers of such items, if they can."""
+    found, manifest = found_in(release), release.manifest
+    people, join = found.number == "users", joiner_of(manifest).join
+    left, parts = MOST_FOLDED, []
+    for kind, every in _kinds(manifest, found):
+        first = []
+        for of in every[:most_rows]:
+            counted = of.counted if known is None else found.counted(of, known)
+            folded = [] if every is found.loose else _folded(of, counted, found)[:left]
+            left -= len(folded)
+            first.append((Wording(of.tokens, counted), folded))
+        parts.append((kind, len(every), first))
+    needed = {each for *_, first in parts for of, folded in first for each in (of.counted, *folded)}
+    items, numbers, groups = _numbers(release, needed, people)
+
+    def bars(tokens: Tokens) -> Bars:
+        return tuple(numbers.get((tokens, group), Bar()) for group in groups)
+
+    def row(of: Wording, folded: Sequence[Tokens]) -> Row:
+        before, counted, after = of.split()
+        own, space = bars(counted), join(("", ""))
+        return Row(
+            join(before) + space if before else "", items[counted],
+            space + join(after) if after else "", counted, own,
+            # Scores compare within one length only.
+            [(items[each], bars(each) if people else (Bar(),)) for each in folded],
+            _only(groups, own) if len(groups) > 1 and not are_periods(manifest) else None,
+        )  # fmt: skip
+
+    tables: list[Table] = []
+    for kind, count, first in parts:
+        rows = [row(*each) for each in first]
+        of_groups = slice(len(groups) > 1 and groups[0] is None, None)
+        ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
+        is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
+        by = f", by {manifest['parameters']['by']}" if groups_of(manifest) else ""
+        noun = kind if count != 1 else re.sub(r"s\b", "", kind, count=1)
+        tables.append(Table(kind + by, noun, groups, rows, count, scale, is_aside))
     return tables
 
 
-def _rows(items: pl.DataFrame, groups: Sequence[str]) -> list[Row]:
-    in_order: Sequence[str | None] = groups or (None,)
-    return [
-        (item, _in_order_of_groups(in_order, bars))
-        for item, bars in items.select("item", "bars").iter_rows()
+def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wording]]]:
+    """What there is to show, in a table each, with a noun for it."""
+    content = manifest.get("parameters", {}).get("content", {})
+    reading, unit = content.get("reading"), content.get("unit")
+    are_characters = reading == "characters" or unit == 1
+    token = "word" if reading == "words" else "character" if are_characters else "token"
+    phrases = "phrases" if token == "word" else "sequences"
+    single = "items" if reading in (None, "whole") and unit is None else f"single {token}s"
+    parts: Iterable[tuple[str, Sequence[Wording]]] = [(phrases, found.phrases)]
+    if found.number == "score":
+        parts = (
+            (f"{phrases} of {with_noun(length, token)}", list(those))
+            for length, those in groupby(found.phrases, key=lambda of: len(of.counted))
+        )
+    every = (*parts, (single, found.words), (f"loose {phrases}", found.loose))
+    return (part for part in every if part[1])
+
+
+def _folded(of: Wording, counted: Tokens, found: Found) -> list[Tokens]:
+    """What is inside a row: what varies it, and what was released of its pieces."""
+    inside = [
+        run
+        for size in range(len(of.tokens), 0, -1)
+        for _, run in runs(of.tokens, size)
+        if run in found.grams.users and run != counted
     ]
+    return [*dict.fromkeys((*of.variations, *inside))]
 
 
-def _pieces(
-    shown: pl.DataFrame, items: pl.DataFrame, groups: Sequence[str], people: bool
-) -> tuple[list[list[Row]], list[list[int]]]:
-    """For each row that is shown, the items that are runs of its tokens, and their lengths. Scores
-    compare within one length only, so a piece has its number of users, or none."""
-    items = items.filter(~pl.col("is_whole"))
-    parts = [
-        (row, tokens[start : start + length])
-        for row, tokens in enumerate(shown["tokens"].to_list())
-        for length in range(len(tokens) - 1, 0, -1)
-        for start in range(len(tokens) - length + 1)
-    ]
-    asked = pl.DataFrame(parts, {"row": pl.Int64, "tokens": pl.List(pl.String)}, orient="row")
-    found = asked.unique(maintain_order=True).join(items, on="tokens", maintain_order="left")
-    found = found.head(MOST_PIECES)
-    pieces: list[list[Row]] = [[] for _ in range(len(shown))]
-    lengths: list[list[int]] = [[] for _ in range(len(shown))]
-    for row, tokens, (item, bars) in zip(
-        found["row"].to_list(), found["tokens"].to_list(), _rows(found, groups), strict=True
-    ):
-        pieces[row].append((item, bars if people else (Bar(),)))
-        lengths[row].append(len(tokens))
-    return pieces, lengths
+def _numbers(
+    release: Released, needed: Collection[Tokens], people: bool
+) -> tuple[Mapping[Tokens, str], Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...]]:
+    """The text of each item, its bars by group, and the groups to show."""
+    every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
+    frame = pl.concat([release.to_polars(), every_column], how="diagonal")
+    if "ended" in release.table.column_names:
+        ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
+        frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
+    if people:
+        frame = frame.with_columns(value="users", error=None)
+    else:
+        frame = frame.with_columns(value="score", group_name=None)
+    wanted = pl.DataFrame({"tokens": [*needed]}, {"tokens": pl.List(pl.String)})
+    shown = frame.join(wanted, on="tokens", how="semi")
+    texts = dict(zip(map(tuple, shown["tokens"].to_list()), shown["item"], strict=True))
+    numbers = {
+        (tuple(tokens), group): Bar(*bar)
+        for tokens, group, *bar in shown.select(
+            "tokens", "group_name", "value", "low", "high", "error"
+        ).iter_rows()
+    }
+    groups: tuple[str | None, ...] = (None,)
+    if people and groups_of(release.manifest):
+        groups = _groups_to_show(release.manifest, frame)
+        if totals := _totals(release.manifest, shown):
+            groups, numbers = (None, *groups), {**numbers, **totals}
+    return texts, numbers, groups
 
 
-def _groups_to_show(manifest: Manifest, bars: pl.DataFrame) -> tuple[str, ...]:
+def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
     """The groups; without "other" if they are periods, or if none of its numbers stands out of the
     noise, as where all values of a column were declared: is more than two margins above 0."""
     groups = groups_of(manifest)
     stands_out = 2 * pl.col("low") > pl.col("value")
-    others = bars.filter(pl.col("group_name") == OTHER_GROUP, stands_out)
+    others = frame.filter(pl.col("group_name") == OTHER_GROUP, stands_out)
     return groups if len(others) and not are_periods(manifest) else groups[:-1] or groups
+
+
+def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, str | None], Bar]:
+    """The sum of each item's numbers, if there is one: not where `min_users` left some out, not
+    over weeks, and not where all intervals are said to hold at once."""
+    counting = counting_of(manifest)
+    if counting.get("min_users") or counting["simultaneous"] or are_periods(manifest):
+        return {}
+    columns = shown.pivot("group_name", index="tokens", values="estimate").drop_nulls()
+    counts = [noised_counts(manifest, columns[group]) for group in groups_of(manifest)]
+    sums = zip(*total(counts, counting["confidence"]), strict=True)
+    return {
+        (tuple(tokens), None): Bar(*map(int, numbers))
+        for tokens, numbers in zip(columns["tokens"].to_list(), sums, strict=True)
+    }
+
+
+def _only(groups: Sequence[str | None], bars: Bars) -> str | None:
+    """The one group whose interval is above 0 and above those of all others, which reach 0."""
+    of_groups = [(bar, group) for bar, group in zip(bars, groups, strict=True) if group]
+    sure = [(bar.low, group) for bar, group in of_groups if bar.low]
+    highs = [bar.high for bar, _ in of_groups if bar.low == 0 and bar.high is not None]
+    if len(sure) != 1 or len(highs) != len(of_groups) - 1 or max(highs, default=0) >= sure[0][0]:
+        return None
+    return sure[0][1]
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:
     """A sentence that says what the numbers in these tables are; empty if there are none."""
-    bars = [bar for table in tables for _, bars_of_item in table.rows for bar in bars_of_item]
+    bars = [bar for table in tables for row in table.rows for bar in row.bars]
     if any(bar.low is not None for bar in bars):
         return meaning_of_counts(release.manifest)
     return meaning_of_scores(release.manifest) if any(bar.number_text for bar in bars) else ""
-
-
-def _with_bar_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows with a number of users as value; if users were not counted, all rows, with the score
-    as value."""
-    every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
-    frame = pl.concat([frame, every_column], how="diagonal")
-    if frame["users"].count() == 0:
-        return frame.with_columns(value="score", group_name=None)
-    return frame.drop_nulls("users").with_columns(value="users", error=None)
-
-
-def _in_order_of_groups(
-    groups: Sequence[str | None], bars: list[dict[str, Any]]
-) -> tuple[Bar, ...]:
-    """An item's bars in the order of the groups, with an empty bar for a group that has none."""
-    of_group = {bar.pop("group_name"): Bar(**bar) for bar in bars}
-    return tuple(of_group.get(group, Bar()) for group in groups)
-
-
-def _title_and_kind(manifest: Manifest, length: int, people: bool, count: int) -> tuple[str, str]:
-    """What is above a table of items of this length; and what its rows are, as a noun."""
-    asked = manifest.get("parameters", {})
-    content = asked.get("content", {})
-    reading, unit = content.get("reading"), content.get("unit")
-    if length == 0:
-        title, kind = "sequences", "sequence"
-    elif reading in (None, "whole") and unit is None:
-        title, kind = "items", "item"
-    elif people and reading == "words":
-        kind = "phrase" if length > 1 else "single word"
-        title = f"{kind}s"
-    else:
-        what = "character" if reading == "characters" or unit == 1 else "token"
-        title = with_noun(length, "word" if reading == "words" else what)
-        title += " and more" if people and length > 1 else ""
-        kind = f"of {title}"
-    if not kind.startswith("of ") and count != 1:
-        kind += "s"
-    return f"{title}, by {asked['by']}" if groups_of(manifest) else title, kind

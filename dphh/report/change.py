@@ -15,13 +15,13 @@ from dphh.columns import OTHER_GROUP
 from dphh.errors import UsageError
 from dphh.privacy.changes import NoisedCounts, changes
 from dphh.privacy.counts import checked_confidence
-from dphh.report.phrases import is_maximal, with_visible_controls
-from dphh.report.sentences import Manifest, Released, are_periods, counting_of, groups_of
+from dphh.report.phrases import with_visible_controls
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of
 from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import one_line
 
 #: What is said of a difference whose interval lies above 0, contains it, or lies below it.
-ROSE, FELL, UNTOLD = "rose", "fell", "cannot be told"
+ROSE, FELL, UNTOLD = "rose", "fell", "no clear change"
 
 #: With what probability the intervals hold that a page and a terminal show.
 CONFIDENCE = 0.95
@@ -33,10 +33,6 @@ class Side:
 
     release: Released
     group: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.group or str(self.release.manifest["run_id"])
 
     @property
     def counting(self) -> Manifest:
@@ -58,27 +54,16 @@ class Side:
             frame = frame.filter(group_name=self.group).drop("group_name")
         return frame.drop_nulls("users")
 
-    def noised(self, rows: pl.DataFrame) -> NoisedCounts:
-        counting = self.counting
-        return NoisedCounts(
-            rows["estimate"].to_numpy(),
-            np.array(counting["lost_grid"], np.int64),
-            Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
-            counting["sigma_grid"],
-        )
 
-
-def changes_shown(later: Released, earlier: Released | None) -> pl.DataFrame | None:
-    """What a page and a terminal show: differences of the phrases that no longer phrase of these
-    contains. Without an earlier release, of the last two of its periods; None if that has no such
-    numbers."""
-    manifest = later.manifest
-    if earlier is None and (
-        not are_periods(manifest) or not counting_of(manifest) or "top" in manifest
-    ):
-        return None
-    frame = _compared(*_sides(later, earlier, None, None), CONFIDENCE)
-    return frame.filter(is_maximal(frame))
+def noised_counts(manifest: Manifest, estimates: pl.Series) -> NoisedCounts:
+    """Numbers of users of a release, with what its manifest says of how they were made."""
+    counting = counting_of(manifest)
+    return NoisedCounts(
+        estimates.to_numpy(),
+        np.array(counting["lost_grid"], np.int64),
+        Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
+        counting["sigma_grid"],
+    )
 
 
 def change(
@@ -90,11 +75,11 @@ def change(
 ) -> pl.DataFrame:
     """A row for each item and group of either; what is said to have changed comes first."""
     checked_confidence(confidence)
-    sides = _sides(later, earlier, group, before)
-    return with_visible_controls(_compared(*sides, confidence))
+    sides = sides_of(later, earlier, group, before)
+    return with_visible_controls(compared(*sides, confidence))
 
 
-def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
+def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     rows = later.rows()
     keys = [name for name in ("item", "tokens", "ended", "group_name") if name in rows]
     rows = rows.select(*keys, "users", "estimate")
@@ -111,13 +96,13 @@ def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
         != (earlier.release.manifest["parameters"]["groups"])
     ):  # then other groups are in "other"
         is_here &= both["group_name"] != OTHER_GROUP
-    compared = both.filter(is_here)
+    of_both = both.filter(is_here)
     found = None
-    if len(compared):
+    if len(of_both):
         found = changes(
-            later.noised(compared),
-            earlier.noised(compared.with_columns(estimate="estimate_before")),
-            max(len(compared), later.candidates, earlier.candidates),
+            noised_counts(later.release.manifest, of_both["estimate"]),
+            noised_counts(earlier.release.manifest, of_both["estimate_before"]),
+            max(len(of_both), later.candidates, earlier.candidates),
             confidence,
         )
     columns: Mapping[str, Any] = {} if found is None else vars(found)
@@ -125,7 +110,7 @@ def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
         {name: columns.get(name, []) for name in ("difference", "low", "high", "sign")},
         dict.fromkeys(("difference", "low", "high", "sign"), pl.Int64),
     )
-    said = pl.concat([compared, numbers], how="horizontal")
+    said = pl.concat([of_both, numbers], how="horizontal")
     said = pl.concat([said, both.filter(~is_here)], how="diagonal")
     sign = pl.col("sign").fill_null(0)
     return said.select(
@@ -140,7 +125,7 @@ def _compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _sides(
+def sides_of(
     later: Released, earlier: Released | None, group: str | None, before: str | None
 ) -> tuple[Side, Side]:
     """The two sides; refused if they cannot be compared."""
@@ -228,7 +213,3 @@ def meaning_of_changes(*manifests: Manifest) -> str:
         f"{each}. Of all that is said to have risen or fallen, at most {wrong} is expected not to "
         "have."
     )
-
-
-def interval_of_change(low: int | None, high: int | None) -> str:
-    return "" if low is None or high is None else f"{low:+,} to {high:+,}"

@@ -4,13 +4,11 @@ Both are made by one template, `page.html`, which has neither scripts nor addres
 policy loads nothing and runs nothing; every value is escaped, and characters that are invisible or
 turn text around become visible symbols. So the text of an item is never more than text.
 
-What was found comes first: above it are what it is of and the promise, in a line each; all else is
-folded below.
+What changed comes first, then what was found; how to read it is folded, and the promise is below.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,16 +16,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dphh.ledger import Ledger
-from dphh.report import change, plan_lines, sentences
-from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
+from dphh.report import moves, plan_lines, sentences
+from dphh.report.bar_tables import Row, Table, meaning_of_numbers, tables_of
+from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import day_of, rows_of
-from dphh.report.sentences import Released, groups_of, items_line
+from dphh.report.sentences import Released, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
-    import polars as pl
     from jinja2 import Template
 
 #: The most rows of a table that a page has folded, beyond those it shows: browsers handle tens of
@@ -44,29 +42,34 @@ class Part:
     """What a page shows of one release."""
 
     release: Released
-    heading: str
     tables: Sequence[Table]
     #: What the numbers are.
     meaning: str
-    #: How a row changed, by its tokens and its group; empty if nothing was compared.
-    changes: Mapping[tuple[tuple[str, ...], str | None], Mapping[str, Any]]
-    #: What changed, in one line.
-    summary: str
+    #: How it differs from an earlier release, or its last period from the one before.
+    changes: Comparison | None
     #: Whether the groups are days, weeks or months, which are drawn as time.
     are_periods: bool
-    #: What those changes are against, where it is another release.
-    earlier: Released | None = None
 
-    def change_of(self, row: int, table: Table, group: str | None) -> Mapping[str, Any] | None:
-        return self.changes.get((tuple(table.tokens[row]), group))
+    def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
+        return self.changes.differences.get((row.tokens, group)) if self.changes else None
+
+    @property
+    def heading(self) -> str:
+        """Of which rows the release is, and within which groups it counts."""
+        by = self.release.manifest.get("parameters", {}).get("by")
+        said = (name_of(self.release) or "All rows") + (f", by {by}" if by else "")
+        return said[:1].upper() + said[1:]
 
     @property
     def what(self) -> str:
         """How much was found of which rows, and when: a line."""
-        found = ", ".join(f"{table.count:,} {table.kind}" for table in self.tables)
+        shown = [table for table in self.tables if not table.is_aside]
+        found = ", ".join(f"{table.count:,} {table.kind}" for table in shown)
         day = day_of(self.release.manifest)
         done = "counted" if sentences.has_every_given_item(self.release.manifest) else "found"
-        return f"{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
+        rows = rows_of(self.release.manifest)
+        of = f"{rows[:1].upper()}{rows[1:]}: " if rows else ""
+        return f"{of}{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
 
     @property
     def floor(self) -> int:
@@ -103,44 +106,10 @@ def release_card(release: Released) -> str:
 
 
 def _part(release: Released, most_rows: int, against: Released | None = None) -> Part:
-    tables = tables_of(release, most_rows)
-    frame = change.changes_shown(release, against)
-    rows = [] if frame is None else frame.to_dicts()
-    is_over_time = sentences.are_periods(release.manifest)
-    latest = groups_of(release.manifest)[-2] if is_over_time and against is None else None
-    changes = {(tuple(row["tokens"]), row.get("group_name", latest)): row for row in rows}
-    summary = "" if frame is None else _summary(release, against, frame)
-    return Part(
-        release, heading_of(release), tables, meaning_of_numbers(release, tables), changes,
-        summary, is_over_time, against,
-    )  # fmt: skip
-
-
-def heading_of(release: Released) -> str:
-    """Of which rows the release is, and within which groups it counts."""
-    by = release.manifest.get("parameters", {}).get("by")
-    rows = rows_of(release.manifest) or "All rows"
-    said = f"{rows}, by {by}" if by else rows
-    return said[:1].upper() + said[1:]
-
-
-def _summary(later: Released, earlier: Released | None, frame: pl.DataFrame) -> str:
-    """What changed since when, in one line."""
-    if earlier is None:
-        new, old = groups_of(later.manifest)[-2:-4:-1]
-        since = f"{new} against {old}"
-    else:
-        mine = rows_of(later.manifest).split(", ")
-        differs = [rows for rows in rows_of(earlier.manifest).split(", ") if rows not in mine]
-        since = f"Against {', '.join(differs) or heading_of(earlier)}"
-    compared = frame.drop_nulls("difference")
-    told = Counter(compared["change"])
-    said = [f"{told[word]:,} {word}" for word in (change.ROSE, change.FELL) if told[word]]
-    if told[change.UNTOLD]:
-        said.append(f"of {told[change.UNTOLD]:,} it cannot be told")
-    if alone := len(frame) - len(compared):
-        said.append(f"{alone:,} {'is' if alone == 1 else 'are'} in one of both alone")
-    return f"{since}: {', '.join(said) or 'nothing to compare'}."
+    changes = comparison(release, against)
+    tables = tables_of(release, most_rows, changes.items if changes else None)
+    are_periods = sentences.are_periods(release.manifest)
+    return Part(release, tables, meaning_of_numbers(release, tables), changes, are_periods)
 
 
 def _rendered(
@@ -169,5 +138,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     made.filters["visible_text"] = visible_text
-    made.globals |= {"say": sentences, "lines": plan_lines, "of_change": change}
+    # What is joined to an item: the space before or after it is no text that somebody wrote.
+    made.filters["visible_part"] = lambda text: visible_text(text, 100) if text else text
+    made.globals |= {"say": sentences, "lines": plan_lines, "moves": moves}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

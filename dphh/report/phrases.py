@@ -1,16 +1,20 @@
-"""A release as a list to read, and its first k items.
+"""A release as a list to read, one row for each thing that people say, and its first k items.
 
 Everything here is post-processing of a release: it costs nothing and changes no guarantee.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any, Literal
 
 import polars as pl
 
 from dphh.errors import CONTROL_CHARACTERS, UsageError, escaped
-from dphh.report.sentences import Released
+from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
+from dphh.report.wordings import Grams, Tokens, Wording, wordings
 from dphh.wording.options import check_whole
 
 #: The characters that control a terminal, each with what is shown in its place.
@@ -21,20 +25,86 @@ _ESCAPES = {
 }
 
 
-def phrases(release: Released, *, only_maximal: bool) -> pl.DataFrame:
-    """The released rows, longest first; with `only_maximal`, those that `is_maximal` keeps."""
-    frame = release.to_polars()
-    if only_maximal:
+@dataclass(frozen=True)
+class Found:
+    """What a release has to read, the highest first. A row has the number of its `counted`."""
+
+    #: Of a trie, whole sequences, and what was cut.
+    phrases: Sequence[Wording]
+    #: Single tokens that are in no phrase.
+    words: Sequence[Wording] = ()
+    #: Phrases whose tokens stand side by side as chance has it.
+    loose: Sequence[Wording] = ()
+    #: The column of their numbers. Without users nothing is joined, and the longest are first.
+    number: Literal["users", "score"] | None = None
+    #: Of each item, those of its groups added up.
+    numbers: Mapping[Tokens, float] = field(default_factory=dict)
+    #: What was released besides, of which rows are made; nothing of a trie.
+    grams: Grams = field(default_factory=lambda: Grams({}, 0))
+
+    def counted(self, of: Wording, known: Container[Tokens]) -> Tokens:
+        """The gram of a wording that is counted; or a known one that about as many hold."""
+        if of.counted in known or self.number != "users":
+            return of.counted
+        return self.grams.counted(of.tokens, known, of.counted) or of.counted
+
+
+def found_in(release: Released) -> Found:
+    """The phrases that no longer released one contains, joined as `wordings` joins them."""
+    frame, is_trie = release.to_polars(), "ended" in release.table.column_names
+    if is_trie:
         frame = frame.filter(is_maximal(frame))
-    # The rows of one item, of several groups, stay together.
-    numbers = [
-        pl.col(name).sum().over("tokens") for name in ("users", "score") if name in frame.columns
+    number, people = _number_of(frame), _number_of(frame) == "users"
+    table = frame.group_by("tokens", maintain_order=True).agg(
+        begins=pl.col("low" if people else number or "level").sum() * (number is not None),
+        number=pl.col(number or "level").sum() * (number is not None),
+    )
+    every = [tuple(tokens) for tokens in table["tokens"].to_list()]
+    begins, numbers = (dict(zip(every, table[name], strict=True)) for name in ("begins", "number"))
+
+    def order(tokens: Tokens) -> Any:
+        length = 0 if people else len(tokens)
+        return -length, -begins[tokens], -numbers[tokens]
+
+    def in_order(of: Iterable[Wording]) -> list[Wording]:
+        return sorted(of, key=lambda each: order(each.counted))
+
+    if is_trie:
+        return Found(in_order(map(_alone, every)), number=number, numbers=numbers)
+    whole = [tokens for tokens, is_whole in zip(every, is_maximal(table), strict=True) if is_whole]
+    long = [tokens for tokens in whole if len(tokens) > 1]
+    words = in_order(_alone(tokens) for tokens in whole if len(tokens) == 1)
+    if not people:
+        return Found(in_order(map(_alone, long)), words, (), number, numbers, Grams(numbers, 0))
+    counting = counting_of(release.manifest)
+    sigma = counting["sigma_grid"] / 2 ** counting["grid_bits"]
+    grams = Grams(numbers, sigma * sqrt(max(1, len(groups_of(release.manifest)))))
+    joined, loose = wordings(long, grams, order)
+    return Found(in_order(joined), words, in_order(map(_alone, loose)), number, numbers, grams)
+
+
+def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
+    names: tuple[Literal["users"], Literal["score"]] = ("users", "score")
+    return next((name for name in names if name in frame and frame[name].count() > 0), None)
+
+
+def _alone(tokens: Tokens) -> Wording:
+    return Wording(tokens, tokens)
+
+
+def phrases(release: Released) -> pl.DataFrame:
+    """A row for each of what was found, or for each of its groups: the wording, and the released
+    item in it whose numbers these are."""
+    found, join = found_in(release), joiner_of(release.manifest).join
+    rows = [
+        (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.loose)
     ]
-    frame = frame.sort(
-        pl.col("tokens").list.len(), *numbers, "item",
-        descending=[True, *(True for _ in numbers), False], nulls_last=True, maintain_order=True,
-    )  # fmt: skip
-    return with_visible_controls(frame)
+    order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
+    frame = release.to_polars()
+    if "ended" in frame:
+        frame = frame.filter(is_maximal(frame))
+    shown = order.join(frame, on="tokens", maintain_order="left_right")
+    return with_visible_controls(shown.select("phrase", *frame.columns))
 
 
 def with_visible_controls(frame: pl.DataFrame) -> pl.DataFrame:
@@ -71,9 +141,7 @@ def top_of(release: Released, k: int) -> Any:
     are sorted by their numbers of users, added up over groups, or else by their scores."""
     check_whole("k", k)
     frame = release.to_polars().with_row_index("row")
-    by = next(
-        (name for name in ("users", "score") if name in frame and frame[name].count() > 0), None
-    )
+    by = _number_of(frame)
     if by is None:
         if len(frame):
             raise UsageError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dphh.errors import UsageError
-from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
+from dphh.report.bar_tables import TOGETHER, Table, meaning_of_numbers, tables_of
 from dphh.report.sentences import Released, are_periods, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
@@ -56,9 +56,10 @@ def _drawn_rows(table: Table) -> pl.DataFrame:
     """A row for each bar."""
     return pl.DataFrame(
         [
-            (visible_text(item), visible_text(group), bar.value, bar.low, bar.high)
-            for item, bars in table.rows
-            for bar, group in zip(bars, table.groups or ("all",), strict=True)
+            (visible_text(row.text), visible_text(group), bar.value, bar.low, bar.high)
+            for row in table.rows
+            for bar, group in zip(row.bars, table.names, strict=True)
+            if group != TOGETHER or len(row.bars) == 1
         ],
         {"item": pl.String, "group_name": pl.String, **dict.fromkeys(_BAR_COLUMNS, pl.Float64)},
         orient="row",
@@ -73,11 +74,11 @@ def _chart(table: Table) -> Any:
     named = "users" if people else "score (no number of people)"
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))
     value = alt.X("value:Q", title=named, scale=alt.Scale(domain=[0, table.scale]))
-    base = alt.Chart(rows, width=WIDTH_OF_GROUP if table.groups else 300).encode(y=item)
+    base = alt.Chart(rows, width=WIDTH_OF_GROUP if len(table.groups) > 1 else 300).encode(y=item)
     drawn = base.mark_bar().encode(x=value, tooltip=["item", "group_name", *_BAR_COLUMNS])
     if people:
         drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    if not table.groups:
+    if len(table.groups) == 1:
         return drawn.properties(title=table.title)
     header = alt.Header(labelLimit=WIDTH_OF_GROUP)
     # The column needs no title: the table's title names what the groups are of.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dphh.columns import OTHER_GROUP
-from dphh.level import meaning_of_intervals
 from dphh.price import Privacy
 from dphh.report.rows import rows_of
 from dphh.wording.lines import one_line, with_noun
@@ -31,6 +31,8 @@ class Released(Protocol):
     def table(self) -> Any: ...
     @property
     def manifest(self) -> dict[str, Any]: ...
+    @property
+    def name(self) -> str: ...
     @property
     def privacy(self) -> Privacy: ...
     def to_polars(self) -> pl.DataFrame: ...
@@ -103,6 +105,12 @@ def are_periods(manifest: Manifest) -> bool:
     return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
 
 
+def joiner_of(manifest: Manifest) -> str:
+    """What stands between the tokens of a printed item."""
+    content = manifest.get("parameters", {}).get("content", {})
+    return "" if content.get("unit") or content.get("reading") == "characters" else " "
+
+
 def number_of_items(table: Any) -> int:
     """How many items a release has; an item counted within groups is one item."""
     if "group_name" not in table.column_names:
@@ -148,12 +156,18 @@ def users_may_be_bounded(manifest: Manifest) -> bool:
 
 
 def meaning_of_counts(manifest: Manifest) -> str:
-    least = ", at the least" if users_may_be_bounded(manifest) else ""
+    """What a number of people and the range beside it mean, for readers of a page."""
     counting = counting_of(manifest)
-    meant = meaning_of_intervals(
-        counting["confidence"], counting["simultaneous"], counting.get("min_users", 0)
-    )
-    return f"About how many people hold each{least}, with an interval for the true number: {meant}."
+    said = "About how many people share it, with a range for the true number"
+    confidence = Fraction(str(counting["confidence"]))
+    of = max(100, confidence.denominator)
+    hold = f"{float(of * confidence):,.6g}"
+    if counting.get("min_users"):
+        missing = f"{float(of - of * confidence):,.6g}"
+        return f"{said}: of {of:,} such ranges at most {missing} are expected to miss it."
+    if counting["simultaneous"]:
+        return f"{said}: in {hold} of {of:,} such releases all ranges hold it."
+    return f"{said}: of {of:,} such ranges {hold} hold it."
 
 
 def meaning_of_scores(manifest: Manifest) -> str:

@@ -7,11 +7,10 @@ from dphh.ledger import Ledger
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
-from dphh.report.change import changes_shown, interval_of_change, meaning_of_changes
+from dphh.report.moves import comparison, in_words
 from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import (
     Released,
-    groups_of,
     items_line,
     meaning_of_missing,
     number_of_items,
@@ -63,13 +62,11 @@ def release_text(release: Released) -> str:
     several = sum(max(1, len(table.groups)) for table in tables)
     # The most columns that an item's name may take, and the most that one takes.
     most = min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
-    widths = [width_of(one_line(item, most)) for table in tables for item, _ in table.rows]
+    widths = [width_of(one_line(row.text, most)) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
-    names = release.table.column_names
     inside = number_of_items(release.table) - sum(table.count for table in tables)
-    has_all = "users" not in names or release.table["users"].null_count in (0, len(release.table))
-    if inside and "ended" not in names and has_all:
+    if inside and "ended" not in release.table.column_names:
         are = "is" if inside == 1 else "are"
         lines.append(f"  {with_noun(inside, 'piece')} of these {are} in the table, too")
     # Somebody else may have written the manifest: its texts must not steer a terminal.
@@ -79,34 +76,21 @@ def release_text(release: Released) -> str:
 def changes_text(later: Released, earlier: Released | None, top: int) -> str:
     """What rose and what fell, a line each; of the last two of its periods without an earlier
     release; "" if it has none."""
-    frame = changes_shown(later, earlier)
-    if frame is None:
+    changes = comparison(later, earlier)
+    if changes is None:
         return ""
-    if earlier is None:
-        new, old = groups_of(later.manifest)[-2:-4:-1]
-        manifests = [later.manifest]
-    else:
-        new, old = (items_line(each) for each in (later, earlier))
-        manifests = [later.manifest, earlier.manifest]
-    lines = wrapped(f"What changed: {one_line(new, 300)}; before, {one_line(old, 300)}")
-    lines += wrapped(meaning_of_changes(*manifests), "  ", "  ")
-    has_groups = "group_name" in frame
-    most = terminal_columns() - 4 - 5 * NUMBER_WIDTH - (NUMBER_WIDTH if has_groups else 0)
-    width = max([*(width_of(one_line(item, most)) for item in frame["item"].head(top)), 0])
-    heads = ("now", "before", "difference")
-    lines.append(f"  {'':{width}}{''.join(f'{head:>{NUMBER_WIDTH}}' for head in heads)}")
-    for row in frame.head(top).iter_rows(named=True):
-        numbers = "".join(
-            f"{'' if row[name] is None else format(row[name], sign + ','):>{NUMBER_WIDTH}}"
-            for name, sign in (("users", ""), ("before", ""), ("difference", "+"))
-        )
-        said = padded(interval_of_change(row["low"], row["high"]), NUMBER_WIDTH + 2)
-        named = one_line(row["group_name"], NUMBER_WIDTH) if has_groups else ""
-        group = padded(named, NUMBER_WIDTH) if has_groups else ""
-        name = padded(one_line(row["item"], width), width)
-        lines.append(f"  {name}{numbers}  {said} {group}{row['change']}".rstrip())
-    if len(frame) > top:
-        lines.append(f"  ... and {len(frame) - top:,} more")
+    lines = wrapped(changes.headline) + wrapped(changes.meaning, "  ", "  ")
+    for text, group, difference in changes.moves[:top]:
+        numbers = f"{difference['before']:,} -> {difference['users']:,}"
+        where = "" if group in (None, changes.now) else f"{one_line(group, NUMBER_WIDTH)}: "
+        said = f"{where}{difference['change']}, {in_words(difference)}"
+        lines.append(f"  {padded(one_line(text, 40), 40)}  {numbers:>17}  {said}")
+    if len(changes.moves) > top:
+        lines.append(f"  ... and {len(changes.moves) - top:,} more")
+    for side, alone in ((changes.now, changes.new), (changes.before, changes.gone)):
+        more = f" and {len(alone) - top:,} more" if len(alone) > top else ""
+        said = f"found in {side} alone: {', '.join(alone[:top])}{more}"
+        lines += wrapped(said, "  ", "  ") if alone else []
     return printable("\n".join(lines))
 
 
@@ -114,11 +98,11 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     """A line for each item or, if items were counted within groups, for each group of each item."""
     first = table.rows[:most_rows]
     lines = [f"  {table.title}"]
-    for item, bars in first:
-        name = one_line(item, name_width)
-        for bar, group in zip(bars, table.groups or ("",), strict=True):
+    for row in first:
+        name = one_line(row.text, name_width)
+        for bar, group in zip(row.bars, table.names, strict=True):
             numbers = f"{bar.number_text:>{NUMBER_WIDTH}}  {bar.interval_text:<{NUMBER_WIDTH}}"
-            said = f"{numbers}  {one_line(group, NUMBER_WIDTH)}"
+            said = f"{numbers}  {one_line(group, NUMBER_WIDTH) if len(row.bars) > 1 else ''}"
             lines.append(f"    {padded(name, name_width)}  {said}".rstrip())
             name = ""
     if table.count > len(first):

@@ -14,7 +14,7 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.reader.content import Content
-from dphh.report.sentences import Released, Tokens, has_every_given_item
+from dphh.report.sentences import Released, Tokens, has_every_given_item, joiner_of
 from dphh.wording.lines import one_line, with_noun
 
 #: A function of texts and of how they are read: the tokens of each text, as engines make them.
@@ -172,6 +172,4 @@ def _tokens_of_phrase(
 
 
 def _quoted(release: Released, tokens: Tokens) -> str:
-    content = release.manifest.get("parameters", {}).get("content", {})
-    joiner = "" if content.get("unit") or content.get("reading") == "characters" else " "
-    return f"“{one_line(joiner.join(tokens))}”"
+    return f"“{one_line(joiner_of(release.manifest).join(tokens))}”"

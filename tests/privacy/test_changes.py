@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.privacy.changes import NoisedCounts, changes
+from dphh.privacy.changes import NoisedCounts, changes, total
 from dphh.privacy.chosen import chosen_intervals
 from dphh.udfs.rules.counts import Weighing
 
@@ -141,3 +141,16 @@ def test_losses_have_their_part_of_the_error_once():
     assert (
         some.lost_users(1e-6, Fraction(1, 400)) >= some.lost_users(0.01, Fraction(1, 400))
     ).all()
+
+
+def test_a_sum_of_groups_holds_as_often_as_it_says_and_is_no_wider_than_its_noise():
+    random = np.random.default_rng(8)
+    weighing, sigma = Weighing(400, 400, 6), 12 * 64
+    true = random.integers(0, 300, (4, 400))
+    missing = []
+    for _ in range(RUNS // 3):
+        groups = [noised(drawn(random, each, weighing, sigma), weighing, sigma) for each in true]
+        users, low, high = total(groups, 1 - ERROR)
+        missing.append(((low > true.sum(0)) | (true.sum(0) > high)).mean())
+        assert (low <= users).all() and (users <= high).all() and (low >= 0).all()
+    assert 0.6 * ERROR <= np.mean(missing) <= ERROR

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 from dphh import Release, UsageError, counts, items, ngrams
+from dphh.report.phrases import found_in
 from dphh.report.terminal import release_text
 from dphh.report.verified import verified
+from dphh.report.wordings import runs
 from dphh.wording.lines import terminal_columns
 from tests.report.every import BUDGET, EVERY, NAMES, corpus_of, release_of
 from tests.report.made import Seen
@@ -41,8 +43,9 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
     else:
         with pytest.raises(UsageError, match="neither counts nor scores"):
             release.plot()
-    parts = release.phrases(maximal=False)
-    assert len(release.phrases()) <= len(parts) == len(release)
+    assert _shown_or_folded(release) == {tuple(row["tokens"]) for row in frame.to_dicts()}
+    shown = release.phrases().drop("phrase")
+    assert shown.columns == frame.columns and len(shown) <= len(frame)
 
     for row in release:
         assert release.why(row["tokens"]).reason == "released"
@@ -55,6 +58,23 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
     is_scored = len(frame) > 0 and "score" in frame and "ended" not in frame
     with _used_or_refused("prior: (found a release of|it lists no word)", is_used=is_scored):
         ngrams(_reading(release), max_n=2, prior=release, prior_is_public=True, **BUDGET)
+
+
+def _shown_or_folded(release):
+    """The released items that are a row, or a variation or a piece of one."""
+    found, frame = found_in(release), release.to_polars()
+    if "ended" in frame:  # a beginning of a longer sequence is shown by it
+        whole = {of.tokens for of in found.phrases}
+        assert whole <= {*map(tuple, frame["tokens"].to_list())}
+        return {way[:size] for way in whole for size in range(1, len(way) + 1)} & {
+            *map(tuple, frame["tokens"].to_list())
+        }
+    every = {
+        shown for of in (*found.phrases, *found.words, *found.loose)
+        for shown in (of.tokens, *of.variations)
+    }  # fmt: skip
+    every |= {run for of in every for size in range(1, len(of)) for _, run in runs(of, size)}
+    return every & {*map(tuple, frame["tokens"].to_list())}
 
 
 def _reading(release):

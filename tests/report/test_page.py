@@ -79,20 +79,19 @@ def lines_of(page):
     return Seen(page).lines("The manifest").splitlines()
 
 
-def test_findings_come_after_four_lines_and_all_else_is_folded():
+def test_findings_come_first_and_the_promise_last():
     release = of_run(
         counted({"see you": (70, 20, 130), "see": (80, 30, 140)}), "now", ["stars < 3"]
     )
     release.manifest["day"] = "2026-11-28"
-    title, again, what, promised, above, meant, *_ = lines_of(page_of(release, title="Reviews"))
+    title, again, what, above, meant, *_ = said = lines_of(page_of(release, title="Reviews"))
     assert (title, again, above) == ("Reviews", "Reviews", "Phrases")
     assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
+    assert meant.startswith("About how many people share it")
+    promised = said[said.index("What is promised, in full") - 1]
     assert promised.startswith("(1, 1e-08)-differential privacy: with one person's rows no outcome")
-    assert (
-        "2.719 times as likely as without, plus a probability of 1e-08 (1 in 100,000,000)"
-        in promised
-    )
-    assert meant.startswith("About how many people hold each")
+    likely = "2.719 times as likely as without, plus a probability of 1e-08 (1 in 100,000,000)"
+    assert likely in promised
     page = page_of(release)
     folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
     assert "theorem" in page and "theorem" not in folded
@@ -103,32 +102,39 @@ def test_findings_come_after_four_lines_and_all_else_is_folded():
 def test_a_promise_to_no_person_is_said_to_be_none():
     weak = {**PRIVACY, "protects": "combination", "unit": "a week of a user; NOT a person"}
     said = Seen(page_of(made.items(privacy=weak))).text
-    assert "Protected is a week of a user; NOT a person." in said.partition("How to read")[0]
+    what, _, _ = said.partition("What is promised, in full")
+    assert "Protected is a week of a user; NOT a person." in what
 
 
 def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     """Of which rows both are is said once; what differs, where it is compared."""
     now = of_run(
-        counted({"cold soup": (900, 880, 920), "hi": (50, 30, 70), "new": (5, 0, 25)}), "now",
+        counted({"cold soup": (900, 880, 920), "hi there": (50, 30, 70), "new soup": (5, 0, 25)}),
+        "now",
         ["stars < 3", "date >= '2026-11-01'", "date < '2026-12-01'"],
     )  # fmt: skip
     before = of_run(
-        counted({"cold soup": (100, 80, 120), "hi": (45, 25, 65)}), "before",
+        counted({"cold soup": (100, 80, 120), "hi there": (45, 25, 65), "old soup": (7, 0, 27)}),
+        "before",
         ["stars < 3", "date >= '2026-10-01'", "date < '2026-11-01'"],
     )  # fmt: skip
     said = Seen(page_of(now, against=before)).text
-    assert "Stars below 3, November 2026: 1 phrase, 2 single words counted." in said
-    assert "Against October 2026: 1 rose, of 1 it cannot be told, 1 is in one of both" in said
-    row = r"(\S+)\s+(\S+)\s+(\S+–\S+)\s+(▲ rose|▼ fell|cannot be told)\s+(\S+)"
+    said = " ".join(said.replace("\0", " ").split())
+    assert "Stars below 3, November 2026: 3 phrases counted." in said
+    assert "1 phrase rose, since October 2026; 1 without a clear change." in said
+    assert "cold soup ▲ rose October 2026 100 → November 2026 900 768 to 832 more" in said
+    assert "Found in November 2026 alone, so not compared: new soup (5)." in said
+    assert "Found in October 2026 alone, so not compared: old soup (7)." in said
+    row = r"(\S+) (\S+) (\S+–\S+) (▲ rose|▼ fell|no clear change) was (\S+) \((\S+)"
     assert re.findall(row, said) == [
-        ("soup", "900", "880–920", "▲ rose", "+800"),
-        ("hi", "50", "30–70", "cannot be told", "+5"),
-        ("new", "5", "0–25", "cannot be told", "not"),  # in both
+        ("soup", "900", "880–920", "▲ rose", "100", "+768"),
+        ("there", "50", "30–70", "no clear change", "45", "-27"),
     ]
+    assert "5 0–25 not found in October 2026" in said
     assert "at most 5% is expected not to have" in said
     assert "▲" not in Seen(page_of(now)).text
     fell = Seen(page_of(before, against=now)).text
-    assert "Against November 2026: 1 fell" in fell and "▼ fell" in fell
+    assert "1 phrase fell, since November 2026" in fell and "▼ fell" in fell
 
 
 def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger, written):
@@ -152,14 +158,14 @@ def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
     release.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
     page = page_of(release)
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "a b DE 90 60–120 US not surely 50" in text
+    assert "a b DE 90 60–120 US may be under 50" in text
     assert "DE 80 50–110 US 70 50–90" in text
-    assert "its interval begins below 50, so its number is not shown" in text
+    assert "its range begins below 50, so its number is not shown" in text
     assert "No number of “other”, for all other values, stands out of the noise" in text
     assert 'style="--n:2"' in page
     many = [f"c{n}" for n in range(9)]
     lines = page_of(within_country({"a": dict.fromkeys(many, (90, 60, 120))}, many))
-    assert 'class="found lines"' in lines and 'style="--n:' not in lines
+    assert 'class="found groups many"' in lines
 
 
 def test_weeks_are_steps_in_their_order_with_bands():
@@ -171,8 +177,8 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "2026-W47 against 2026-W46: 1 rose." in text
-    assert "500 480–520 ▲ rose +480" in text
+    assert "1 phrase rose, since 2026-W46." in text
+    assert "500 480–520 ▲ rose was 20 (+452 to +508)" in text
     assert "300" not in text.partition("The manifest")[0]
 
 
@@ -183,8 +189,8 @@ def test_weeks_of_which_nothing_is_told_have_a_page():
     empty = within_country({}, weeks)
     empty.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
     for nothing in (release.top(1), empty):
-        assert "against 2026-W46" not in page_of(nothing)
-        assert "against 2026-W46" not in nothing._repr_html_()
+        assert "since 2026-W46" not in page_of(nothing)
+        assert "since 2026-W46" not in nothing._repr_html_()
         assert changes_text(nothing, None, 9) == ""
 
 

@@ -24,10 +24,10 @@ def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
     shown = [
         (item, group, bar)
         for table in tables
-        for row, pieces in zip(table.rows, table.pieces, strict=True)
-        for item, bars in (row, *pieces)
-        for group, bar in zip(table.groups or (None,), bars, strict=True)
-        if bar.value is not None
+        for row in table.rows
+        for item, bars in ((row.item, row.bars), *row.folded)
+        for group, bar in zip(table.groups, bars, strict=True)
+        if bar.value is not None and (group is not None or len(bars) == 1)
     ]
     found = {(row["item"], row.get("group_name")): row for row in release}
     assert {(item, group) for item, group, _ in shown} == {
@@ -49,9 +49,9 @@ def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
     people = {"see": (200, 150, 260), "you": (900, 850, 960), "my order": (80, 20, 140), **noise}
     phrases, words = tables_of(counted(people), 4)
     assert (phrases.title, words.title) == ("phrases", "single words")
-    assert phrases.scale == words.scale == 960
-    assert [item for item, _ in words.rows] == ["you", "see"]
-    assert [item for item, _ in phrases.rows] == ["my order", "word 8", "word 7", "word 6"]
+    assert (phrases.scale, words.scale, words.is_aside) == (200, 960, True)
+    assert [row.item for row in words.rows] == ["you", "see"]
+    assert [row.item for row in phrases.rows] == ["my order", "word 8", "word 7", "word 6"]
     assert (phrases.count, phrases.kind, words.kind) == (10, "phrases", "single words")
 
 
@@ -62,28 +62,25 @@ def test_a_phrase_has_one_row_and_its_pieces_are_inside():
         "e": (500, 490, 510), "f": (60, 50, 70),
     }  # fmt: skip
     phrases, words = tables_of(counted(people), 99)
-    assert [item for item, _ in phrases.rows] == ["a b c", "b d"]
-    assert [item for item, _ in words.rows] == ["e", "f"]
-    assert [[item for item, _ in pieces] for pieces in phrases.pieces] == [
+    assert [row.item for row in phrases.rows] == ["a b c", "b d"]
+    assert [row.item for row in words.rows] == ["e", "f"]
+    assert [[item for item, _ in row.folded] for row in phrases.rows] == [
         ["a b", "b c", "a", "b", "c"], ["b", "d"],
     ]  # fmt: skip
-    item, (bar,) = phrases.larger_piece(0)  # of two words or more, and surely of more people
-    assert (item, bar.value) == ("b c", 300)
-    assert phrases.larger_piece(1) is None
     seen = Seen(page_of(counted(people))).text
-    assert seen.index("a b c") < seen.index("also otherwise: b c 300") < seen.index("b d")
+    assert seen.index("a b c") < seen.index("b d") < seen.index("2 single words, in no phrase")
     scores, *_ = tables_of(ladder(), 99)
-    assert [(item, bar.number_text) for item, (bar,) in scores.pieces[0]][:2] == [
+    assert [(item, bar.number_text) for item, (bar,) in scores.rows[0].folded][:2] == [
         ("see you", ""), ("you later", ""),  # scores of other lengths do not compare
     ]  # fmt: skip
-    assert tables_of(trie(), 99)[0].pieces == [[], [], []]
+    assert [row.folded for row in tables_of(trie(), 99)[0].rows] == [[], [], []]
 
 
 def test_only_the_first_rows_have_their_pieces(monkeypatch):
-    monkeypatch.setattr("dphh.report.bar_tables.MOST_PIECES", 3)
-    people = dict.fromkeys(("a b", "c d", "a", "b", "c", "d"), (9, 4, 14))
+    monkeypatch.setattr("dphh.report.bar_tables.MOST_FOLDED", 3)
+    people = dict.fromkeys(("a b", "c d", "a", "b", "c", "d"), (90, 80, 100))
     (phrases,) = tables_of(counted(people), 99)
-    assert [len(pieces) for pieces in phrases.pieces] == [2, 1]
+    assert [len(row.folded) for row in phrases.rows] == [2, 1]
 
 
 def test_other_is_left_out_where_it_is_noise_or_no_time():
@@ -97,6 +94,28 @@ def test_other_is_left_out_where_it_is_noise_or_no_time():
     )  # fmt: skip
 
 
+def test_all_together_is_a_sum_and_only_one_group_is_said_to_be_the_only_one():
+    noise = {"simultaneous": False}
+    people = {
+        "a b": {"DE": (500, 480, 520), "US": (10, 0, 30)},
+        "c d": {"DE": (40, 20, 60), "US": (10, 0, 30)},  # perhaps as many in the US
+        "e f": {"DE": (40, 20, 60), "US": (25, 5, 45)},
+    }
+    groups = {text: {**each, "other": (0, 0, 20)} for text, each in people.items()}
+    release = within_country(groups, noise=noise)
+    (table,) = tables_of(release, 9)
+    assert table.names == ("all together", "DE", "US")
+    assert [row.only for row in table.rows] == ["DE", None, None]
+    # Noise of 10 users in each of three groups, and what was rounded.
+    assert [(row.bars[0].value, row.bars[0].interval_text) for row in table.rows] == [
+        (510, "475–545"), (65, "30–100"), (50, "15–85"),
+    ]  # fmt: skip
+    page = Seen(page_of(release)).text
+    assert page.count("only DE") == 1 and "several times in “all together”" in page
+    chosen = within_country(people, noise={**noise, "min_users": 5})
+    assert tables_of(chosen, 9)[0].groups == ("DE", "US")
+
+
 def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
     noise = dict.fromkeys(("DE", "US", "other"), (390, 0, 800))
     release = within_country(
@@ -107,6 +126,6 @@ def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
         }
     )
     (table,) = tables_of(release, 99)
-    assert [item for item, _ in table.rows] == ["hello you", "my order", "in please"]
+    assert [row.item for row in table.rows] == ["hello you", "my order", "in please"]
     assert (table.title, table.groups) == ("phrases, by country", ("DE", "US"))
-    assert [bar.number_text for bar in table.rows[1][1]] == ["600", "390"]
+    assert [bar.number_text for bar in table.rows[1].bars] == ["600", "390"]

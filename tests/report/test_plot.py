@@ -19,12 +19,12 @@ def drawn(chart):
     return list(zip(spec["vconcat"], rows, strict=True))
 
 
-def test_people_have_bars_and_lines_from_low_to_high_on_one_scale():
+def test_people_have_bars_and_lines_from_low_to_high_on_a_scale():
     release = counted({"see you": (70, 20, 130), "hi": (200, 150, 260)})
     phrases, words = drawn(release.plot())
     for spec, (row,) in (phrases, words):
         assert [each["mark"]["type"] for each in spec["layer"]] == ["bar", "rule"]
-        assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 260]
+        assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, row["high"]]
         assert row["low"] < row["value"] < row["high"]
     assert (phrases[0]["title"], words[0]["title"]) == ("phrases", "single words")
 
@@ -41,7 +41,7 @@ def test_intervals_of_a_chart_are_those_of_the_table(how):
     columns = ("users", "low", "high")
     is_whole = release.to_polars()["item"].is_in(release.phrases()["item"].to_list())
     assert seen == {
-        (row["item"], row.get("group_name", "all"), *(row[name] for name in columns))
+        (row["item"], row.get("group_name", "all together"), *(row[name] for name in columns))
         for row, whole in zip(release, is_whole, strict=True)
         if whole and row.get("group_name") != "other"
     }

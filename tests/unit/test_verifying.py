@@ -27,7 +27,8 @@ def made(tmp_path_factory):
     """A corpus; a ledger `before` and `after` a run that its account `notes` paid for; and the
     run's folder."""
     folder = tmp_path_factory.mktemp("made")
-    rows = pl.DataFrame(TEXTS, schema=["who", "what"], orient="row")
+    texts = [*TEXTS, *((who, "good morning") for who in range(900))]
+    rows = pl.DataFrame(texts, schema=["who", "what"], orient="row")
     rows.write_parquet(folder / "corpus.parquet")
     corpus = Corpus(str(folder / "corpus.parquet"), user="who", text="what")
     Ledger(folder / "before", create=True).add("notes", corpus, 1.0, 1e-6)

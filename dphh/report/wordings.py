@@ -1,0 +1,188 @@
+"""Which released grams are pieces of one sentence: one wording for these, and what folds into it.
+
+All of this is post-processing. It rests on numbers of people as they were released, and on one
+fact: who holds a gram holds its parts, so that of grams a and b that share a run r, at least
+
+    n(a) + n(b) - n(r)
+
+people hold both. Grams that overlap by all but a token of one are joined if that is most of those
+who hold either; a gram is folded into a wording if it is half of those who hold the gram. A joined
+wording has no number: one released gram in it has, and is said to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Tokens = tuple[str, ...]
+
+#: "Most" of those who hold something.
+MOST = 3 / 4
+#: A token is loose at an end of a gram if fewer than this share of those who hold it hold the gram.
+FEW = 1 / 4
+
+
+def runs(tokens: Tokens, length: int) -> Iterator[tuple[int, Tokens]]:
+    return ((at, tokens[at : at + length]) for at in range(len(tokens) - length + 1))
+
+
+@dataclass
+class Wording:
+    """What people say: the tokens of all joined grams, the gram whose number is shown, and other
+    grams that are folded into it."""
+
+    tokens: Tokens
+    counted: Tokens
+    variations: list[Tokens] = field(default_factory=list)
+
+    def split(self) -> tuple[Tokens, Tokens, Tokens]:
+        """What is before the counted gram, the gram, and what is after it."""
+        size = len(self.counted)
+        at = next(at for at, run in runs(self.tokens, size) if run == self.counted)
+        return self.tokens[:at], self.counted, self.tokens[at + size :]
+
+
+@dataclass(frozen=True)
+class Grams:
+    """About how many people hold each released gram."""
+
+    users: Mapping[Tokens, float]
+    #: The standard deviation of the noise of these numbers.
+    sigma: float
+
+    def held_with(self, one: Tokens, other: Tokens, shared: Tokens) -> float:
+        """The fewest people who hold both of two grams that share a run; 0 if that is unknown."""
+        if shared not in self.users:
+            return 0
+        a, b = self.users[one], self.users[other]
+        return a + b - max(a, b, self.users[shared])
+
+    def are_one(self, one: Tokens, other: Tokens, shared: Tokens) -> bool:
+        either = max(self.users[one], self.users[other])
+        return self.held_with(one, other, shared) > max(MOST * either - self.sigma, 0)
+
+    def is_variation(self, gram: Tokens, counted: Tokens, shared: Tokens) -> bool:
+        return self.held_with(gram, counted, shared) > self.users[gram] / 2
+
+    def core(self, gram: Tokens) -> Tokens:
+        """The gram without loose ends: tokens with which fewer than MOST of those who hold the rest
+        say it, and fewer than FEW of those who hold the token."""
+        while len(gram) > 1:
+            held = self.users[gram]
+            rests = [
+                (self.users[rest], rest)
+                for end, rest in ((gram[:1], gram[1:]), (gram[-1:], gram[:-1]))
+                if held < MOST * self.users.get(rest, 0) and held < FEW * self.users.get(end, 0)
+            ]
+            if not rests:
+                break
+            gram = max(rests)[1]
+        return gram
+
+    def counted(self, tokens: Tokens, known: Container[Tokens], like: Tokens) -> Tokens | None:
+        """The longest known gram of a wording, of several the one in the middle, that about as many
+        hold as `like`. It is not the one whose number is highest, which is high by its noise."""
+        for length in range(len(tokens), 0, -1):
+            middle = (len(tokens) - length) / 2
+            there = [
+                (abs(at - middle), run)
+                for at, run in runs(tokens, length)
+                if run in self.users and run in known and self._is_about(run, like)
+            ]
+            if there:
+                return min(there)[1]
+        return None
+
+    def _is_about(self, gram: Tokens, like: Tokens) -> bool:
+        fewer, more = sorted((self.users[gram], self.users[like]))
+        return gram == like or fewer >= MOST * more - self.sigma > 0
+
+
+def wordings(
+    whole: Sequence[Tokens], grams: Grams, order: Callable[[Tokens], Any]
+) -> tuple[list[Wording], list[Tokens]]:
+    """One wording for all grams that are pieces of one; and the loose grams, whose tokens stand
+    together as chance has it, and of which no two are left without loose ends.
+
+    whole: the grams of two tokens or more that no longer one contains. order: which are first."""
+    core_of = {gram: grams.core(gram) for gram in whole}
+    cores = {core for core in core_of.values() if len(core) > 1}
+    cores -= {run for core in cores for size in range(2, len(core)) for _, run in runs(core, size)}
+    in_order = sorted(cores, key=order)
+    joining = _Joining(grams)
+    for core in in_order:
+        for size in range(1, len(core)):
+            joining.beginning[core[:size]].append(core)
+            joining.ending[core[-size:]].append(core)
+    found: list[Wording] = []
+    of_run: dict[Tokens, Wording] = {}
+
+    def wording_of(gram: Tokens) -> Wording | None:
+        for size in range(len(gram), 0, -1):
+            for _, run in runs(gram, size):
+                made = of_run.get(run)
+                if made and (run == gram or grams.is_variation(gram, made.counted, run)):
+                    return made
+        return None
+
+    for core in in_order:
+        if core in joining.done or wording_of(core):
+            continue
+        tokens = joining.joined(core)
+        counted = grams.counted(tokens, grams.users, core)
+        found.append(made := Wording(tokens, counted or core))
+        for size in range(1, len(tokens) + 1):
+            for _, run in runs(tokens, size):
+                if run in grams.users:
+                    of_run.setdefault(run, made)
+    loose = []
+    for gram in whole:
+        core = core_of[gram]
+        of_gram = (of_run.get(core) if len(core) > 1 else None) or wording_of(gram)
+        if of_gram is None:
+            loose.append(gram)
+        elif of_run.get(gram) is not of_gram:
+            of_gram.variations.append(gram)
+    return found, loose
+
+
+class _Joining:
+    """Joins each gram with those that go on where it ends, and begin where it begins, once."""
+
+    def __init__(self, grams: Grams) -> None:
+        self.grams = grams
+        self.beginning: dict[Tokens, list[Tokens]] = defaultdict(list)
+        self.ending: dict[Tokens, list[Tokens]] = defaultdict(list)
+        self.done: set[Tokens] = set()
+
+    def joined(self, gram: Tokens) -> Tokens:
+        self.done.add(gram)
+        tokens, last = gram, gram
+        while after := self._next(last, [(last[-n:], self.beginning) for n in range(1, len(last))]):
+            last, size = after
+            tokens += last[size:]
+        last = gram
+        while after := self._next(last, [(last[:n], self.ending) for n in range(1, len(last))]):
+            last, size = after
+            tokens = last[:-size] + tokens
+        return tokens
+
+    def _next(
+        self, gram: Tokens, shared: Sequence[tuple[Tokens, Mapping[Tokens, list[Tokens]]]]
+    ) -> tuple[Tokens, int] | None:
+        """The gram that goes on, and how many tokens it shares: as many as can be."""
+        for run, of_end in reversed(shared):
+            can = [
+                (self.grams.held_with(gram, other, run), other)
+                for other in of_end.get(run, ())
+                if other not in self.done
+                and len(run) >= min(len(gram), len(other)) - 1
+                and self.grams.are_one(gram, other, run)
+            ]
+            if can:
+                self.done.add(other := max(can)[1])
+                return other, len(run)
+        return None

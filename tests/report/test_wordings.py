@@ -1,0 +1,181 @@
+"""One row for what people say in other words around the same core, with a true number."""
+
+from collections import defaultdict
+from itertools import compress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dphh.report.bar_tables import tables_of
+from dphh.report.page import page_of
+from dphh.report.phrases import found_in
+from dphh.report.wordings import Grams, wordings
+from tests.report.made import Seen, counted, ladder
+
+COMPLAINTS = {
+    "parcel arrived two weeks late": 0.12, "service never called me back": 0.12,
+    "app crashes when i log in": 0.1, "zip broke after a week": 0.09,
+    "charged twice for shipping": 0.1, "waiting for my refund": 0.12,
+    "size runs much too small": 0.09, "colour is different from the picture": 0.1,
+    "box was already open": 0.1, "german manual is missing": 0.13,
+}  # fmt: skip
+LEADS = [
+    "", "the", "my", "honestly the", "i hate that the", "so annoying the", "and", "sadly my",
+    "bad news my", "what a shame the", "again the", "ok so my", "is it normal that the",
+]  # fmt: skip
+TAILS = ["", "", "and nobody helps", "again", "lol", "what now", "please fix this", "any ideas"]
+WORDS = [*"abcdefgh", "the", "i", "to", "and", "it", "is", "my", "you", "for", "so", "was", "but"]
+SIGMA = 15
+
+
+def said(text):
+    return tuple(text.split())
+
+
+def of_grams(people, sigma=0.0):
+    """Wordings of texts with their numbers of people; rows of one token are the tokens'."""
+    numbers = {said(text): number for text, number in people.items()}
+    parts = {gram[start:end] for gram in numbers for start in range(len(gram))
+             for end in range(start + 1, len(gram) + 1) if end - start < len(gram)}  # fmt: skip
+    whole = [gram for gram in numbers if len(gram) > 1 and gram not in parts]
+    found, loose = wordings(whole, Grams(numbers, sigma), lambda gram: -numbers[gram])
+    return {
+        " ".join(of.tokens): (" ".join(of.counted), sorted(map(" ".join, of.variations)))
+        for of in found
+    }, sorted(map(" ".join, loose))
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    """A release of what 3,000 made people say, counted with noise; and who says each gram."""
+    random = np.random.default_rng(3)
+    holders = defaultdict(set)
+    chance = 1 / np.arange(1, len(WORDS) + 1)
+    plain = random.choice(WORDS, (3_000, 7), p=chance / chance.sum()).tolist()
+    says = random.random((3_000, 10)) < [*COMPLAINTS.values()]
+    for user, words in enumerate(plain):
+        tokens = words
+        for complaint in compress(COMPLAINTS, says[user]):
+            lead, tail = (those[random.integers(len(those))] for those in (LEADS, TAILS))
+            text = f"{lead} {complaint} {tail}".split()
+            tokens = text + tokens if random.random() < 0.5 else tokens + text
+        for size in range(1, 6):
+            for start in range(len(tokens) - size + 1):
+                holders[tuple(tokens[start : start + size])].add(user)
+    noised = {
+        " ".join(gram): round(len(those) + random.normal(0, SIGMA))
+        for gram, those in holders.items() if len(those) > 25
+    }  # fmt: skip
+    margin = 2 * SIGMA
+    release = counted({
+        text: (number, max(number - margin, 0), number + margin)
+        for text, number in noised.items() if number > 60
+    })  # fmt: skip
+    release.manifest["levels"][0].update(keys=9, max_items=9, grid_bits=0, sigma_grid=SIGMA)
+    return release, holders
+
+
+def test_ten_complaints_with_other_words_around_them_are_about_ten_rows(reviews):
+    release, holders = reviews
+    rows, *_ = tables_of(release, 999)
+    ours = set(" ".join(COMPLAINTS).split()) - {*WORDS}
+    shown = [row for row in rows.rows if ours & set((row.before + row.item + row.after).split())]
+    assert len(shown) <= 12
+    texts = [row.before + row.item + row.after for row in shown]
+    assert len([text for text in COMPLAINTS if any(text in each for each in texts)]) == 10
+    assert len(release) > 10 * len(rows.rows)
+    for row in shown:  # the number is the released one of the words that are said to have it
+        (its,) = (each for each in release if each["item"] == row.item)
+        assert (row.bars[0].value, row.bars[0].low) == (its["users"], its["low"])
+        assert abs(its["users"] - len(holders[said(row.item)])) < 5 * SIGMA
+    # Where grams were joined, most of those who say the counted one say all that is shown.
+    joined = [(row, said(text)) for row, text in zip(shown, texts, strict=True) if row.after]
+    assert joined
+    for row, text in joined:
+        ends = holders[text[:4]] & holders[text[-4:]]
+        assert len(ends) > 0.6 * len(holders[said(row.item)])
+
+
+def test_phrases_and_the_page_have_the_same_rows_in_the_same_order(reviews):
+    for release in (reviews[0], ladder()):
+        shown = [row for table in tables_of(release, 999) for row in table.rows]
+        frame = release.phrases()
+        assert frame["item"].to_list() == [row.item for row in shown]
+        assert frame["phrase"].to_list() == [row.before + row.item + row.after for row in shown]
+
+
+def test_a_page_says_of_which_words_a_number_is():
+    people = dict.fromkeys(["a b c", "b c d", "c d e", "b c", "c d"], (100, 80, 120))
+    page = page_of(counted(people | dict.fromkeys("abcde", (100, 80, 120))))
+    assert ">a <b>b c d</b> e</bdi>" in page
+    text = " ".join(Seen(page).text.split())
+    assert "Where a part of a row is bold, they are of that part" in text
+    assert "[a] b c d [e]" in repr(counted(people))
+    alone = page_of(counted({"a b": (100, 80, 120)}))
+    assert "is bold" not in " ".join(Seen(alone).text.split())
+
+
+def test_grams_that_overlap_are_one_wording_and_the_middle_one_is_counted():
+    people = {"a b c": 100, "b c d": 96, "c d e": 104, "b c": 105, "c d": 104}
+    assert of_grams(people) == ({"a b c d e": ("b c d", [])}, [])
+    # Half of those who say "b c" go on otherwise, and say "b c x".
+    people = {"a b c": 200, "b c d": 100, "b c x": 100, "b c": 200}
+    wanted = {"a b c": ("a b c", ["b c d", "b c x"])}
+    assert of_grams(people)[0] == wanted
+    # Without the number of what they share nothing is joined.
+    assert of_grams({"a b c": 100, "b c d": 100})[0].keys() == {"a b c", "b c d"}
+
+
+def test_two_complaints_that_end_alike_are_two_rows():
+    people = {"parcel came late": 800, "refund came late": 500, "came late": 1_290,
+              "the parcel came": 90, "parcel came": 801, "refund came": 500, "the": 3_000,
+              "parcel": 850, "refund": 560, "came": 1_400, "late": 1_400}  # fmt: skip
+    found, loose = of_grams(people)
+    assert found == {
+        "parcel came late": ("parcel came late", ["the parcel came"]),
+        "refund came late": ("refund came late", []),
+    }
+    assert loose == []
+
+
+def test_what_stands_side_by_side_by_chance_is_no_phrase():
+    people = {"for with": 80, "for": 900, "with": 800, "good morning": 90, "morning": 100,
+              "good": 500}  # fmt: skip
+    assert of_grams(people) == ({"good morning": ("good morning", [])}, ["for with"])
+
+
+def test_loose_ends_are_cut_until_the_core():
+    people = {"so the zip broke": 90, "my zip broke": 150, "the zip broke": 300, "so the zip": 95,
+              "the zip": 310, "my zip": 155, "zip broke": 500, "so the": 700, "so": 2_000,
+              "the": 3_000, "my": 2_000, "zip": 520, "broke": 560}  # fmt: skip
+    found, _ = of_grams(people)
+    assert found == {"zip broke": ("zip broke", ["my zip broke", "so the zip broke"])}
+
+
+def test_a_chain_ends_where_its_grams_end():
+    assert of_grams({"a a a": 9, "a a": 9, "a": 9})[0] == {"a a a": ("a a a", [])}
+    people = dict.fromkeys(["a b", "b a", "a", "b"], 9)
+    assert of_grams(people)[0].keys() in ({"a b a"}, {"b a b"})
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+def test_no_more_are_said_to_hold_both_than_do(people):
+    """Everybody holds what both share."""
+    one, other, shared = ("a", "b"), ("b", "c"), ("b",)
+    numbers = {one: sum(a for a, _ in people), other: sum(c for _, c in people),
+               shared: len(people)}  # fmt: skip
+    both = sum(a and c for a, c in people)
+    assert Grams(numbers, 0).held_with(one, other, shared) <= both
+
+
+def test_another_releases_item_is_counted_if_as_many_hold_it():
+    people = {"a b c d": (100, 80, 120), "b c": (104, 84, 124), "c d": (300, 280, 320),
+              "a b c": (100, 80, 120), "b c d": (101, 81, 121), "a": (100, 80, 120),
+              "b": (110, 90, 130), "c": (320, 300, 340), "d": (900, 880, 920)}  # fmt: skip
+    found = found_in(counted(people))
+    (of,) = found.phrases
+    assert found.counted(of, {said("a b c d"), said("b c")}) == said("a b c d")
+    assert found.counted(of, {said("b c"), said("c d"), said("d")}) == said("b c")
+    assert found.counted(of, {said("c d"), said("d")}) == of.counted  # many say it otherwise
