@@ -21,7 +21,7 @@ from dphh.ledger.spending import usage_phrase
 from dphh.reader.corpus import PROMISE_CONDITION, Corpus, unit_and_columns
 from dphh.reader.files import schemas_of_parquet
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.rows import Limits, refuse_rows_without_user
+from dphh.reader.rows import Limits
 from dphh.sql import literal
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
@@ -101,7 +101,7 @@ def _check_opening(corpus: Corpus, engine: str) -> Iterator[Finding]:
     named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
     yield Finding("columns", "good", f"{named}: there, and of types that can be read")
     try:
-        refuse_rows_without_user(corpus, host.has_rows_without_user)
+        host.open()
         yield Finding("users", "good", "no row is without a user")
     except DphhError as problem:
         yield Finding("users", "stops", str(problem), "No run begins, and nothing is spent.")

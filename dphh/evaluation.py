@@ -15,7 +15,7 @@ from dphh.engines import engine_of, open_host
 from dphh.errors import UsageError, hiding_private_details
 from dphh.mechanisms.running import as_array
 from dphh.reader.corpus import Corpus
-from dphh.reader.rows import Limits, refuse_rows_without_user
+from dphh.reader.rows import Limits
 from dphh.release import Release
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.options import check_whole
@@ -42,7 +42,6 @@ def exact_ngrams(
     levels = []
     try:
         host.open()
-        refuse_rows_without_user(corpus, host.has_rows_without_user)
         for length in range(1, max_n + 1):
             counts = host.take("exact_counts", length=length)
             tokens = as_array(counts.column("tokens"), pa.list_(pa.string()))

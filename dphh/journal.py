@@ -7,17 +7,14 @@ drawn, and its rows are stored in one transaction and read back. If another proc
 run id stored its rows first, both processes use those. From the same rows both continue in the
 same way: all else that a level needs, a host finds again in the corpus.
 
-Replay: the same request on the same data returns the earlier release and spends nothing.
-A request is its verb, options, corpus and booking; of a table in memory, its account too. Files are
-the same if their names, sizes and modification times are; the ledger keeps a few bits of a hash of
-these with each run. A table in memory is the same if it is the same object in the same process; no
-other comparison is made.
+Replay: the same request on the same data returns the earlier release and spends nothing. A request
+is its verb, options, how rows are read, and its booking; data are the rows that count, wherever and
+in whatever they are (`reader/identity.py`).
 """
 
 from __future__ import annotations
 
 import sys
-import weakref
 from contextlib import suppress
 from typing import Any
 
@@ -25,8 +22,8 @@ import pyarrow as pa
 
 from dphh.columns import TEXT_TYPES, as_parquet, stored_table
 from dphh.engines.host import Draw, DrawOnce
-from dphh.errors import Notice, UsageError, warn
-from dphh.ledger import BookedRun, Ledger, Request
+from dphh.errors import Notice, warn
+from dphh.ledger import BookedRun, Ledger
 
 
 def once_for_run(book: Ledger, run: BookedRun) -> DrawOnce:
@@ -57,55 +54,11 @@ def rows_as_parquet(released: Any) -> bytes:
     return as_parquet(plain.sort_by([(name, "ascending") for name in plain.schema.names]))
 
 
-#: For each request on a table in memory that this process ran: the table and the run's id.
-_runs_on_tables: dict[tuple[str, str, int], tuple[weakref.ref[Any], str]] = {}
-
-
 class Note(str):
     """A line of progress about the budget; it is shown even if the caller passed no `progress`."""
 
     def __new__(cls, said: str) -> Note:
         return super().__new__(cls, f"note: {said}")
-
-
-def earlier_run(
-    request: Request, ledger: Ledger, hash_of_files: str
-) -> tuple[str | None, Note | None]:
-    """The id of an earlier run of the same request on the same data, which this request continues
-    or gets the release of; None if there is none. If the data cannot be compared, the request is
-    refused where an account pays; elsewhere it is a new run, with a note that says so.
-
-    `hash_of_files`: '' if the data are not local files.
-    """
-    remembered = _runs_on_tables.get(_key_of_request(request, ledger))
-    if remembered is not None and remembered[0]() is request.corpus.source:
-        return remembered[1], None
-    earlier = ledger.last_like(request)
-    if earlier is None:
-        return None, None
-    if hash_of_files:
-        return (earlier.run_id if hash_of_files == earlier.files else None), None
-    said = (
-        f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} was the same request, and whether its "
-        "data were the same cannot be seen"
-    )
-    if ledger.accounts_of(request.corpus):
-        raise UsageError(
-            f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
-            "which is free, or again=True to spend again"
-        )
-    return None, Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not")
-
-
-def remember(request: Request, ledger: Ledger, run_id: str) -> None:
-    """Remember the run id of a request on a table in memory, while this process has the table."""
-    if (table := request.corpus.source) is not None:
-        with suppress(TypeError):  # tables of some libraries take no weak reference
-            _runs_on_tables[_key_of_request(request, ledger)] = (weakref.ref(table), run_id)
-
-
-def _key_of_request(request: Request, ledger: Ledger) -> tuple[str, str, int]:
-    return str(ledger.path), f"{request.digest} {ledger.analyst}", id(request.corpus.source)
 
 
 def show_budget_notes(said: str) -> None:

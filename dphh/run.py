@@ -21,15 +21,15 @@ import pyarrow as pa
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
 from dphh.engines import checked_engine, engine_of, open_host
 from dphh.engines.host import Host
-from dphh.errors import CorpusError, DphhError, LedgerError, UnknownRunError, UsageError, warn
+from dphh.errors import DphhError, LedgerError, UnknownRunError, UsageError, warn
 from dphh.files.stopping import received_signal
-from dphh.journal import Note, earlier_run, once_for_run, remember, show_budget_notes
-from dphh.ledger import BookedRun, Ledger, Request
+from dphh.journal import Note, once_for_run, show_budget_notes
+from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name, recorded_parameters
-from dphh.ledger.places import FILES_HASH_DIGITS, files_hash
 from dphh.price import Price, privacy_of_corpus
 from dphh.reader.corpus import Corpus, replace_corpus
-from dphh.reader.rows import Limits, refuse_rows_without_user
+from dphh.reader.identity import state_of_files
+from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
 from dphh.release import Release, checked_folder, release_as_stored, stored_release
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
@@ -67,10 +67,10 @@ def run(
 ) -> Release:
     """Spend the price and return the release.
 
-    The same plan on unchanged data returns its earlier release, or continues an interrupted run
-    after its last complete level, at no further cost; `again=True` spends again. With a `run_id` of
-    an earlier run, that run's release comes back whatever the data are now. `require_account`: a
-    run that no account pays for, so that nothing caps it, is refused.
+    The same plan on the same data, wherever they are, returns its earlier release, or continues an
+    interrupted run after its last complete level, at no further cost; `again=True` spends again.
+    With a `run_id` of an earlier run, that run's release comes back whatever the data are now.
+    `require_account`: a run that no account pays for, so that nothing caps it, is refused.
     """
     price: Price = plan.price  # `plan` is a `Plan`, whose module imports this one
     corpus = corpus or plan.corpus
@@ -79,55 +79,60 @@ def run(
     _check_arguments(corpus, run_id, again, threads, progress, randomness)
     engine = checked_engine(engine or engine_of(corpus))
     corpus = VERBS[price.verb].read(corpus, price)
-    # Files are listed once: what the ledger is asked about is what is hashed and read.
+    # Files are listed once: what the ledger is asked about is what is looked at and read.
     corpus = replace_corpus(corpus, listed=corpus.files_of_places())
     say = progress or show_budget_notes
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
-    whole_hash = files_hash(corpus)
-    hash_of_files = whole_hash[:FILES_HASH_DIGITS]
-    given, note = run_id, None  # `note` is shown once the run can no longer be refused
-    # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
-    if run_id is None and not again and not source.is_test:
-        run_id, note = earlier_run(request, book, hash_of_files)
-    if out is not None:
-        checked_folder(out, run_id)
+    # To an analyst, data are the files as they were written, unread: that a release comes again
+    # because this night's rows are those of the night before would show that nobody did anything.
+    is_analyst = book.analyst is not None
+    key = book.data_key()
+    files = state_of_files(corpus, key, stores_too=is_analyst)
+    data = None if files is None else Data(files, files) if is_analyst else book.data_of(files)
+
+    def settled_before() -> BookedRun | None:
+        # A caller who passes test randomness chooses each draw: only an id repeats such a run.
+        known = None if source.is_test else data
+        before = book.before_reading(
+            request, known, run_id=run_id, again=again, require_account=require_account
+        )
+        if out is not None:
+            checked_folder(out, run_id if before is None else before.run_id)
+        return before
 
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
-    # stored release needs no engine, which may take long to start. A stored release is returned
-    # even if the files have changed since.
-    if (before := book.before_reading(request, run_id, require_account)) is not None:
-        if run_id == given:
-            _warn_of_other_data(hash_of_files, before)
-        else:
-            same = "files" if hash_of_files else "table"
-            say(
-                Note(
-                    f"nothing is spent: this is the release of run {run_id}, by the same request "
-                    f"of the same {same}; again=True spends again"
-                )
+    # stored release needs no engine, which may take long to start.
+    if (before := settled_before()) is not None:
+        if run_id is not None and (data is None or data.digest != before.data):
+            warn(
+                f"run {run_id} was made before, and this is its release, whatever the data are "
+                "now. A new run id spends"
             )
-        return _save_to_folder(stored_release(book, before.run_id), out)
+        return _released_before(book, before, None if run_id else say, out)
 
-    # Opening a host looks at columns, types and NULL user ids: an error here is free.
+    # Before a run pays, a host looks at columns and types, and reads all rows: an error is free.
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
     booked = None
     try:
-        refuse_rows_without_user(corpus, host.has_rows_without_user)
+        with _telling("nothing was spent"):
+            host.open()
+            data = data or Data(host.digest(key), files)
+        if (before := settled_before()) is not None:
+            return _released_before(book, before, say, out)
+        last = None if source.is_test or again or run_id else book.last_like(request)
         booked = book.book(
             request,
-            _setting_of(price, host, whole_hash, is_test=source.is_test),
-            files=None if source.is_test else hash_of_files,
+            _setting_of(price, host, data, is_test=source.is_test),
+            None if source.is_test else data,
             run_id=run_id,
             again=again,
             require_account=require_account,
         )
-        if not source.is_test:
-            remember(request, book, booked.run_id)
-        if booked.settled:  # another process has settled the run since `before_reading`
+        if booked.settled:  # another process has settled the run since `settled_before`
             return _save_to_folder(stored_release(book, booked.run_id), out)
-        _say_notes_at_start(corpus, booked, note, say)
+        _say_notes_at_start(booked, last, say)
         source.secret_key = booked.key
         with _recording_failure(price, book, booked):
             say("reading the corpus")
@@ -145,7 +150,20 @@ def run(
     return _save_to_folder(release, out)
 
 
-def _setting_of(price: Price, host: Host, hash_of_files: str, *, is_test: bool) -> Setting:
+def _released_before(
+    book: Ledger, before: BookedRun, say: Progress | None, out: str | Path | None
+) -> Release:
+    if say is not None:
+        say(
+            Note(
+                f"nothing is spent: this is the release of run {before.run_id}, by the same "
+                "request of the same data; again=True spends again"
+            )
+        )
+    return _save_to_folder(stored_release(book, before.run_id), out)
+
+
+def _setting_of(price: Price, host: Host, data: Data, *, is_test: bool) -> Setting:
     """What must be the same when an interrupted run continues, besides its request."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
     if price.counting is not None:
@@ -156,7 +174,7 @@ def _setting_of(price: Price, host: Host, hash_of_files: str, *, is_test: bool) 
         "dphh": version("dphh"),
         "engine": f"{host.name} {host.version}",
         "randomness": "a test's" if is_test else "operating system",
-        "files": hash_of_files or "cannot be compared",
+        "data": data.digest,
     }
 
 
@@ -186,19 +204,6 @@ def _check_arguments(
         )
 
 
-def _warn_of_other_data(hash_of_files: str, before: BookedRun) -> None:
-    """Warn if the run before was of other data, or if that is not known."""
-    if not hash_of_files:
-        seen = "whether its data changed is not seen"
-    elif hash_of_files != before.files:
-        seen = "its files have changed since"
-    else:
-        return
-    warn(
-        f"run {before.run_id} was made before, and this is its release: {seen}. A new run id spends"
-    )
-
-
 def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     if out is None:
         return release
@@ -213,40 +218,44 @@ def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     return release
 
 
-def _say_notes_at_start(
-    corpus: Corpus, booked: BookedRun, note_on_earlier_run: Note | None, say: Progress
-) -> None:
-    if note_on_earlier_run is not None:
-        say(note_on_earlier_run)
+def _say_notes_at_start(booked: BookedRun, last: Entry | None, say: Progress) -> None:
+    if booked.new and last is not None:
+        say(
+            Note(
+                f"the data are not those of run {last.run_id} of {last.when:%Y-%m-%d}, which was "
+                f"the same request: this run spends anew. run_id={last.run_id!r} returns that "
+                "release"
+            )
+        )
     if booked.new and not booked.accounts:
         say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
     if not booked.new:
         say(f"going on with a run that did not finish, attempt {booked.attempt}")
-        if corpus.kind != "path":
-            say(Note("a table in memory cannot be compared; its rows must be those it began with"))
 
 
 @contextmanager
 def _recording_failure(price: Price, book: Ledger, booked: BookedRun) -> Iterator[None]:
     """Record a run that fails here as failed, and say in its error what was spent."""
+    spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
+    with _telling(
+        f"the price is spent once ({spent}): the same request with run id {booked.run_id} goes on "
+        "where this run was cut short, as long as the data are as they were"
+    ):
+        try:
+            yield
+        except BaseException:
+            with suppress(LedgerError):
+                book.failed(booked)
+            raise
+
+
+@contextmanager
+def _telling(told: str) -> Iterator[None]:
+    """Say in an error what was spent. DuckDB, logs and `str` show no notes of an error, so the
+    message gets these words; only an interruption gets a note."""
     try:
         yield
     except BaseException as problem:
-        with suppress(LedgerError):
-            book.failed(booked)
-        spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
-        told = (
-            f"the price is spent once ({spent}): the same request with run id {booked.run_id} goes "
-            "on where this run was cut short"
-            + (
-                ", and pays nothing more, as long as the data are as they were. Mended data are "
-                "others: they are another run, which pays anew"
-                if isinstance(problem, CorpusError)
-                else ""
-            )
-        )
-        # DuckDB, logs and `str` show no notes of an error, so the message gets these words. Only an
-        # interruption gets a note.
         if isinstance(problem, DphhError) and received_signal() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:

@@ -2,9 +2,7 @@
 `dphh.connect()` opens one.
 
 A request is drawn once. One statement sees one release, however often it names a macro. A later
-statement gets the release of the same files from the ledger, for nothing; of a table or view it
-gets the one that this connection made before. To draw again of a table whose rows have changed,
-give the run a name of its own: `run_id := 'after the update'`.
+statement gets the release of the same rows from the ledger, for nothing, and spends on others.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ from dphh.asking.macros import (
 from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
-from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
@@ -174,9 +171,6 @@ class _LatestAnswer:
         self.release: Release | None = None
         #: The statement that got the release. If it has the call twice, it gets it twice.
         self.statement_id = ""
-        #: Whether later statements get the release, too: if the corpus is a table or view, nothing
-        #: shows whether its rows have changed.
-        self.is_kept = False
 
 
 class _AnswersForOwner:
@@ -217,23 +211,14 @@ class _AnswersForOwner:
         with self._guard:
             latest = self._latest_answers[json.dumps([macro.name, arguments], sort_keys=True)]
         with latest.answering:  # the same request on another thread waits for this one
-            made, is_same_statement = latest.release, statement_id == latest.statement_id
-            if made is None or not (is_same_statement or latest.is_kept):
+            made = latest.release
+            if made is None or statement_id != latest.statement_id:
                 plan = self._plan(macro, arguments)
                 assert plan.corpus is not None
                 made = latest.release = plan.run(
                     ledger=self._ledger, engine=self._engine, run_id=run_id,
                     **self._limits_of_connection(),
                 )  # fmt: skip
-                latest.is_kept = run_id is None and plan.corpus.kind != "path"
-            elif not is_same_statement:
-                show_budget_notes(
-                    Note(
-                        f"nothing is spent: this is the release of run {made.run_id}, which this "
-                        "connection made of this table before; whether its rows have changed is "
-                        "not seen. To spend again, give a new run_id"
-                    )
-                )
             latest.statement_id = statement_id
             return made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import Any
 
 import click
@@ -17,20 +16,16 @@ from dphh.cli.options import (
     ledger_option,
     quiet_option,
 )
-from dphh.cli.signatures import as_flag
-from dphh.engines import open_host
+from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import RULES, Rule
 from dphh.ledger.spending import accounts_text
-from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus
+from dphh.reader.corpus import Corpus
 from dphh.reader.paths import files_named, is_remote
-from dphh.reader.rows import Limits
 from dphh.release import stored_release
 from dphh.report.statement import lines_on_runs, statement_as_json, statement_of
-from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import with_noun
-from dphh.wording.options import respell_options
 
 _rule_option = click.option(
     "--rule",
@@ -98,15 +93,11 @@ def add(
 
 
 def _notes_on_corpus(corpus: Corpus) -> list[str]:
-    """Open the corpus before its first run: refuse wrong columns, and report rows with a NULL user
-    id."""
+    """Open the corpus before its first run, and refuse wrong columns."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         return [f"no file is at {', '.join(corpus.where)} yet"]
     try:
-        with closing(open_host("duckdb", corpus, SystemRandomness(), Limits())) as host:
-            if corpus.content.null_users == "refuse" and host.has_rows_without_user():
-                found = respell_options(ROWS_WITHOUT_USER_MESSAGE, as_flag)
-                return [f"{found}; until one is done, every run is refused"]
+        check_columns(corpus)
     except DphhError as problem:
         problem.args = (f"{problem}. Nothing was added",)
         raise

@@ -45,12 +45,13 @@ class Host(ABC):
     randomness: Randomness
 
     @abstractmethod
-    def has_rows_without_user(self) -> bool:
-        """Whether a row has NULL in a user column, whatever `where` says."""
+    def open(self) -> None:
+        """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name).
+        Refuses rows with NULL in a user column, whatever `where` says."""
 
     @abstractmethod
-    def open(self) -> None:
-        """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name)."""
+    def digest(self, key: bytes) -> str:
+        """The digest of the rows that count, the same on every engine (`reader/identity.py`)."""
 
     @abstractmethod
     def gather(self, table: str, reading: ReadWords) -> None:

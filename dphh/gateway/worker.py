@@ -167,14 +167,10 @@ def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) 
         account = account_named(book, order.corpus)
         plan = _plan(order, book, account)
         assert plan.corpus is not None
-        request = Request.of(plan.price, plan.corpus)
         if runs := run_options is not None:
-            last = book.last_like(request)
-            # Whether data in a store have changed cannot be seen: the analyst gets the earlier run
-            # of the same request, and does not pay twice by accident.
-            run_id = None if last is None or last.files else last.run_id
-            table = plan.run(ledger=book, run_id=run_id, **(run_options or {})).table
+            table = plan.run(ledger=book, **(run_options or {})).table
         else:
+            request = Request.of(plan.price, plan.corpus)
             of_ledger = ledger_section(book, request, account)
             table = plan_table([*sections_without_ledger(plan.price, plan.corpus), of_ledger])
         return Answer(as_parquet(table))

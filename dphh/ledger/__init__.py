@@ -10,7 +10,7 @@ A ledger stops mistakes among people who may read the data anyway (docs/threats.
 """
 
 from dphh.ledger.book import Ledger
-from dphh.ledger.entries import BookedRun, Entry, Request
+from dphh.ledger.entries import BookedRun, Data, Entry, Request
 from dphh.ledger.spending import Account, Outlook
 
-__all__ = ["Account", "BookedRun", "Entry", "Ledger", "Outlook", "Request"]
+__all__ = ["Account", "BookedRun", "Data", "Entry", "Ledger", "Outlook", "Request"]

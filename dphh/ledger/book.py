@@ -26,6 +26,7 @@ from dphh.ledger.backups import write_copy
 from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
 from dphh.ledger.entries import (
     BookedRun,
+    Data,
     Entry,
     Manifest,
     Request,
@@ -34,7 +35,7 @@ from dphh.ledger.entries import (
     canonical_json,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
-from dphh.ledger.schema import reading, writing
+from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
     RELEASE_STEP,
@@ -79,8 +80,8 @@ class Ledger(Accounts):
         self,
         request: Request,
         setting: Setting,
+        data: Data | None = None,
         *,
-        files: str | None = None,
         run_id: str | None = None,
         again: bool = False,
         require_account: bool = False,
@@ -89,41 +90,66 @@ class Ledger(Accounts):
         pays.
 
         A settled run comes back as it is; one that did not finish continues, if its `setting` is
-        the same. `files` recognises the data; None for a test's run, which is found by its `run_id`
-        alone. `again`: book a new run, whatever ran before. `require_account`: refuse a run that no
-        account pays for.
+        the same. `data` is None for a test's run, which is found by its `run_id` alone. `again`:
+        book a new run, whatever ran before. `require_account`: refuse a run that no account pays
+        for.
         """
         places = places_of(request.corpus)  # links are resolved before the ledger is locked
         with writing(self.path) as con:
-            found = None if again else self._find_earlier_run(con, request, files, run_id)
+            found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
                 payers = self._payers(con, request.corpus, places, required=require_account)
                 self._check_caps(con, request, payers)
                 run = run_id or uuid.uuid4().hex
-                booked = self._insert_run(con, run, request, setting, files, payers)
+                booked = self._insert_run(con, run, request, setting, data, payers)
         if not booked.settled:
             self.booked_here.add(booked.run_id)
         return booked
 
+    def data_key(self) -> bytes:
+        """The key of this ledger's digests of data."""
+        with (reading if exists(self.path) else writing)(self.path) as con:
+            ((key,),) = con.execute("SELECT key FROM data_key").fetchall()
+            return bytes(key)
+
+    def data_of(self, files: str) -> Data | None:
+        """The data of files in this state, if an earlier run of the same caller has read them."""
+        query = (
+            "SELECT data FROM runs WHERE files = ? AND analyst IS ? AND data IS NOT NULL LIMIT 1"
+        )
+        with reading(self.path) as con:
+            found = con.execute(query, (files, self.analyst)).fetchone()
+        return None if found is None else Data(found["data"], files)
+
     def last_like(self, request: Request) -> Entry | None:
-        """The last run of an equal request by the same caller."""
+        """The last run of an equal request by the same caller, of whatever data."""
         with reading(self.path) as con:
             found = self._last_equal_run(con, request)
             return None if found is None else self._entries(con, run=found["sequence"])[0]
 
     def before_reading(
-        self, request: Request, run_id: str | None, require_account: bool = False
+        self,
+        request: Request,
+        data: Data | None,
+        *,
+        run_id: str | None = None,
+        again: bool = False,
+        require_account: bool = False,
     ) -> BookedRun | None:
-        """What `book` would do, asked before any data is read: the settled run with this id; None
-        if a run may begin or continue. Refuses what `book` refuses."""
+        """What `book` would do, asked before any row is read: the settled run with this id, or of
+        these data, where they are known by their files; None if a run may begin or continue. What
+        no data could change is refused. If there was an equal request, whose data may turn out to
+        be the same, a cap refuses only when they are known."""
         places = places_of(request.corpus)
         with reading(self.path) as con:
-            found = None if run_id is None else self._find_earlier_run(con, request, None, run_id)
+            found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is None:
                 payers = self._payers(con, request.corpus, places, required=require_account)
-                self._check_caps(con, request, payers)
+                open_ended = not again and data is None and run_id is None
+                if not open_ended or self._last_equal_run(con, request) is None:
+                    self._check_caps(con, request, payers)
                 return None
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
@@ -230,12 +256,11 @@ class Ledger(Accounts):
             return write_copy(con, self.path, local_path_to_write("backup", path).absolute())
 
     def _find_earlier_run(
-        self, con: sqlite3.Connection, request: Request, files: str | None, run_id: str | None
+        self, con: sqlite3.Connection, request: Request, data: Data | None, run_id: str | None
     ) -> sqlite3.Row | None:
-        """The run with this id; without an id, the last run of an equal request on equal files."""
+        """The run with this id; without an id, the last run of an equal request on these data."""
         if run_id is None:
-            found = self._last_equal_run(con, request) if files else None
-            return found if found is not None and found["files"] == files else None
+            return None if data is None else self._last_equal_run(con, request, data)
         found = row_of_run(con, run_id)
         if found is None:
             return None
@@ -246,14 +271,16 @@ class Ledger(Accounts):
             )
         return found
 
-    def _last_equal_run(self, con: sqlite3.Connection, request: Request) -> sqlite3.Row | None:
-        """The last run of an equal request. Earlier runs are not compared: `files` has few bits,
-        which would soon be equal by chance among many earlier states of the data."""
+    def _last_equal_run(
+        self, con: sqlite3.Connection, request: Request, data: Data | None = None
+    ) -> sqlite3.Row | None:
+        """The last run of an equal request; on these data, if they are given."""
         query = """
-            SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND files IS NOT NULL
+            SELECT * FROM runs WHERE digest = ? AND analyst IS ? AND data = coalesce(?, data)
             ORDER BY sequence DESC LIMIT 1
         """
-        found: sqlite3.Row | None = con.execute(query, (request.digest, self.analyst)).fetchone()
+        asked = request.digest, self.analyst, None if data is None else data.digest
+        found: sqlite3.Row | None = con.execute(query, asked).fetchone()
         return found
 
     def _payers(
@@ -330,14 +357,15 @@ class Ledger(Accounts):
         run_id: str,
         request: Request,
         setting: Setting,
-        files: str | None,
+        data: Data | None,
         payers: Sequence[Account],
     ) -> BookedRun:
         day, key = start_of_today(), os.urandom(32)
         row = {
             "run_id": run_id,
             "digest": request.digest,
-            "files": files,
+            "data": None if data is None else data.digest,
+            "files": None if data is None else data.files,
             "analyst": self.analyst,
             "who": login_name(),
             "verb": request.verb,
@@ -367,7 +395,7 @@ class Ledger(Accounts):
         query = f"""
             SELECT
                 sequence, run_id, verb, epsilon, delta, state, who, analyst, source, parameters,
-                events, recorded, changed, files,
+                events, recorded, changed,
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
                 (SELECT json_group_array(name) FROM ({payers})) AS payers
@@ -387,7 +415,6 @@ class Ledger(Accounts):
                 events=events_from_json(json.loads(found["events"])),
                 when=datetime.fromtimestamp(found["recorded"], UTC),
                 changed=datetime.fromtimestamp(found["changed"], UTC),
-                files=found["files"] or "",
                 made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",
             )
             for found in con.execute(query, asked)
@@ -402,7 +429,7 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     run, run_id = found["sequence"], found["run_id"]
     payers = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": None})
     names = tuple(name for (name,) in payers)
-    again = BookedRun(run_id, names, new=False, files=found["files"] or "")
+    again = BookedRun(run_id, names, new=False, data=found["data"])
     if found["state"] == "settled":
         return replace(again, settled=True)
     if found["setting"] is None:  # `copy_of` left it out
@@ -414,9 +441,9 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     began: Setting = json.loads(found["setting"])
     for what in sorted(began.keys() | setting.keys()):
         if began.get(what) != setting.get(what):
-            # An analyst may read this error, so it omits the files' state, a hash of private sizes.
+            # An analyst may read this error, so it omits the digest of the data.
             then, now = (each.get(what, "unknown") for each in (began, setting))
-            told = "" if what == "files" else f" (then {then}; now {now})"
+            told = "" if what == "data" else f" (then {then}; now {now})"
             raise UsageError(
                 f"Run {run_id} did not finish and cannot continue: its {what} changed since it "
                 f"began{told}. Its price stays spent. Repeat it unchanged, or use a new run id or "

@@ -12,18 +12,19 @@ from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
-from dphh.reader.corpus import Corpus, as_recorded, user_option
+from dphh.reader.corpus import Corpus, user_option
 from dphh.wording.lines import with_noun
 
 Manifest = dict[str, Any]
-#: What must be unchanged when a run continues, by name, such as "engine" and "files".
+#: What must be unchanged when a run continues, by name, such as "engine" and "data".
 Setting = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked of the ledger: a verb, its parameters, a corpus and a booking. Who asks and the
-    run id are no part of it. `digest` tells whether two requests are equal."""
+    run id are no part of it. `digest` tells whether two requests are equal, `Data` whether they are
+    of the same data."""
 
     corpus: Corpus
     verb: str
@@ -39,18 +40,25 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash that is equal for equal requests. It leaves out the notes of events, the order of
-        files, and for a corpus of files the account that it names."""
+        """A hash that is equal for equal requests. It leaves out the notes of events, where the
+        data are and which account pays."""
         asked = [
             self.verb,
             self.parameters,
-            as_recorded(self.corpus) | {"where": sorted(self.corpus.where)},
-            None if self.corpus.kind == "path" else self.corpus.account,
+            [user_option(self.corpus.user), self.corpus.content.to_json()],
             events_to_json(self.booking.events, with_notes=False),
             self.booking.epsilon,
             self.booking.delta,
         ]
         return hashlib.sha256(canonical_json(asked).encode()).hexdigest()
+
+
+class Data(NamedTuple):
+    """By what the ledger knows a run's data again (`reader/identity.py`)."""
+
+    digest: str
+    #: The state of the files that had this digest, which need not be read again; None: unknown.
+    files: str | None
 
 
 class StoredRelease(NamedTuple):
@@ -73,8 +81,8 @@ class BookedRun:
     key: bytes = field(default=b"", repr=False)
     attempt: int = 1
     settled: bool = False
-    #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
-    files: str = ""
+    #: The digest of its data; None for a test's run.
+    data: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,6 @@ class Entry:
     changed: datetime  # the day on which the run came into its state
     who: str  # the login name under which the run was asked for: a note, not a proof
     analyst: str | None  # the analyst who asked for the run at the gateway
-    #: The first digits of the files' hash, by which the ledger recognises the data; '' without one.
-    files: str = field(repr=False)
     #: Of a settled run, the version of dphh and the engine that made it.
     made_with: str | None = None
 

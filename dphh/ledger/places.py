@@ -6,14 +6,11 @@ a file that was copied, moved or written anew elsewhere is another corpus (docs/
 """
 
 # Globs and addresses stay strings: pathlib would change the text that engines get.
-# ruff: noqa: PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH114, PTH118, PTH120
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
@@ -22,9 +19,6 @@ from pathlib import Path
 from dphh.errors import UsageError
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.paths import WILDCARD, absolute_place, duckdb_file_of, is_remote
-
-#: How many hexadecimal digits of the files' hash the ledger keeps for each run.
-FILES_HASH_DIGITS = 4
 
 
 def label_of(corpus: Corpus) -> str:
@@ -86,23 +80,6 @@ def wrong_account_error(account_corpus: Corpus, asked: Corpus) -> UsageError:
         f"{label_of(asked)}. Nothing was spent. Leave account out, or let its owner say where its "
         "data are now (`dphh ledger add NAME CORPUS ... --replace`)"
     )
-
-
-def files_hash(corpus: Corpus) -> str:
-    """A hash of the names, sizes and times of a corpus's files, which changes when a file changes;
-    '' for tables in memory and remote files, whose state is not read.
-
-    A reader of the hash can test guesses on it, so the ledger keeps all of it only while a run is
-    unfinished, and `FILES_HASH_DIGITS` digits afterwards (docs/threats.md).
-    """
-    if corpus.kind != "path" or any(map(is_remote, corpus.where)):
-        return ""
-    found, resolve_links = set(), cache(os.path.realpath)
-    for file in corpus.local_files:
-        with suppress(OSError):  # the file was removed since it was listed, or is a dangling link
-            status = os.stat(file)
-            found.add((_resolved(file, resolve_links), status.st_size, status.st_mtime_ns))
-    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()[:32]
 
 
 def _resolved(file: str, resolve_links: Callable[[str], str]) -> str:

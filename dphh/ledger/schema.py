@@ -18,11 +18,14 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 
 TABLES = """
+CREATE TABLE data_key (                 -- random: digests of data are keyed with it
+    key BLOB NOT NULL
+);
 CREATE TABLE accounts (
     id      INTEGER PRIMARY KEY,
     name    TEXT NOT NULL UNIQUE,
@@ -47,7 +50,8 @@ CREATE TABLE runs (
     sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id     TEXT NOT NULL UNIQUE,
     digest     TEXT NOT NULL,           -- of the whole request: tells a repeat from another request
-    files      TEXT,                    -- a few bits that recognise the data; NULL for a test's run
+    data       TEXT,                    -- a keyed digest of the rows; NULL for a test's run
+    files      TEXT,                    -- a keyed hash of its files' state; NULL without files
     analyst    TEXT,                    -- who asked, at the gateway
     who        TEXT NOT NULL,           -- the login name
     verb       TEXT NOT NULL,
@@ -217,6 +221,7 @@ def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
 def _create_tables(con: sqlite3.Connection) -> None:
     for statement in TABLES.split(";\n"):  # executescript() would commit the transaction
         con.execute(statement)
+    con.execute("INSERT INTO data_key VALUES (?)", (os.urandom(32),))
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

@@ -20,11 +20,11 @@ import pyarrow as pa
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError
 from dphh.files.whole_files import write_whole
-from dphh.ledger.places import files_hash
 from dphh.mechanisms.running import as_array, integer_columns
 from dphh.prior import Prior
 from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus, replace_corpus
+from dphh.reader.identity import state_of_files
 from dphh.reader.paths import dphh_folder
 from dphh.reader.rows import Limits, opened_unless_parquet
 from dphh.reader.tables import rows_of_table
@@ -53,10 +53,10 @@ def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Pri
         user=(column,),  # a public text has no users: any column that is there will do
         content=replace(content, column=column, unit=None, where=None),
     )
-    reading, state, folder = text.content.to_json(), files_hash(text), cache_folder()
+    reading, state, folder = text.content.to_json(), state_of_files(text, b""), cache_folder()
     said = json.dumps([_VERSION_OF_COUNTING, max_n, reading, text.where, state])
     name = f"{hashlib.sha256(said.encode()).hexdigest()}.npz"
-    cached = folder / name if folder is not None and state else None
+    cached = folder / name if folder is not None and state is not None else None
     if cached is not None and cached.exists():
         return replace(_prior_of_file(cached), reading=reading)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from dphh.reader.files import (
     refuse_missing_files,
     refuse_unclear_columns,
 )
+from dphh.reader.identity import digest_of_sum, sum_of_hashes
 from dphh.reader.paths import duckdb_file_of
 from dphh.reader.tables import TEXT_FORMATS, table_of_database
 from dphh.reader.views import OpenedCorpus, open_corpus
@@ -77,18 +78,6 @@ def opened_unless_parquet(corpus: Corpus) -> Corpus:
         if all(map(pattern.search, places)):
             return replace_corpus(corpus, kind="table", source=open_files(corpus))
     return replace_corpus(corpus, same_schema=refuse_unclear_columns(corpus))
-
-
-def refuse_rows_without_user(corpus: Corpus, has_rows_without_user: Callable[[], bool]) -> None:
-    """Before a run pays, refuse a corpus with rows that have NULL in a user column.
-
-    They belong to no user: a unit of several columns is a combination of values, and NULL is none.
-    So either both of two neighbouring corpora have them or neither does. All rows are looked at,
-    whatever `where` says, and nothing else is: so no user's rows decide how a request is answered,
-    however many requests are made.
-    """
-    if corpus.content.null_users == "refuse" and has_rows_without_user():
-        raise CorpusError(f"{ROWS_WITHOUT_USER_MESSAGE}. Nothing was spent")
 
 
 def register_arrow(
@@ -150,20 +139,30 @@ class Rows:
         self.con.close()
         self._spill.close()
 
-    def has_rows_without_user(self) -> bool:
-        with replace_duckdb_errors("find_rows_without_user"):
-            return self._opened.has_rows_without_user()
-
     def open(self) -> None:
-        """Load the rows, once. Rows that can be read only once are copied to a temporary table."""
+        """Load the rows, once. Rows that can be read only once are copied to a temporary table.
+
+        Refuses a corpus with rows that have NULL in a user column. They belong to no user: a unit
+        of several columns is a combination of values, and NULL is none. So either both of two
+        neighbouring corpora have them or neither does. All rows are looked at, whatever `where`
+        says: so no user's rows decide how a request is answered, however many requests are made.
+        """
         if self._is_loaded:
             return
         self._opened.load()
-        if self._read_once:
-            with replace_duckdb_errors("rows_of_corpus"):
+        with replace_duckdb_errors("rows_of_corpus"):
+            if self._read_once:
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
+            look = self._opened.without_user
+            if look is not None and self.con.execute(f"SELECT 1 {look} LIMIT 1").fetchall():
+                raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         self._is_loaded = True
+
+    def digest(self, key: bytes) -> str:
+        self.open()
+        with replace_duckdb_errors("digest"):
+            return digest_of_sum(sum_of_hashes(self.con, "rows_of_corpus", key), key)
 
     def whole_users(self, reading: ReadWords, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (block, user_hashes, lengths, ids). Texts that do
@@ -184,8 +183,6 @@ class Rows:
             finally:
                 with suppress(duckdb.Error):  # the step's own error is the one to raise
                     self.con.remove_function("dphh_gathered")
-        if gathering.holds_null_users:
-            raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
         return _gathered_rows(gathering)
 

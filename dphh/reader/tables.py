@@ -13,12 +13,10 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dphh.errors import CorpusError, DphhError
 from dphh.reader.content import NOT_UTF8_MESSAGE
@@ -243,27 +241,6 @@ def rows_of_table(corpus: Corpus) -> Any:
     except pa.ArrowInvalid:
         raise CorpusError(NOT_UTF8_MESSAGE) from None
     return table
-
-
-def has_rows_without_user(corpus: Corpus) -> bool:
-    """Whether a row of a table has NULL in a user column, whatever `where` says. The table's own
-    library looks, at these columns alone; a line of CSV or JSON lines that it cannot read as a row
-    has no user either, and is an error. False for a stream, which can be read only once."""
-    source, columns = corpus.source, corpus.user
-    with withhold_source_errors(corpus):
-        if isinstance(source, duckdb.DuckDBPyRelation):
-            nulls = " OR ".join(f"{identifier(column)} IS NULL" for column in columns)
-            return bool(source.filter(nulls).limit(1).project("1").fetchall())
-        if hasattr(source, "collect_schema"):  # a Polars frame
-            import polars as pl
-
-            missing = pl.any_horizontal(pl.col(column).is_null() for column in columns)
-            return bool(source.lazy().select(missing.any()).collect(engine="streaming").item())
-        if isinstance(source, pa.RecordBatchReader):
-            return False
-        users = pa.table(source).select(columns)
-        missing = reduce(pc.or_, (pc.is_null(users.column(column)) for column in columns))
-        return bool(pc.any(missing).as_py())
 
 
 def bad_line_message(duckdb_error: str) -> str | None:

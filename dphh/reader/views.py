@@ -19,7 +19,7 @@ from dphh.reader.content import (
 )
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.tables import has_rows_without_user, rows_of_table, schema_of_table
+from dphh.reader.tables import rows_of_table, schema_of_table
 from dphh.sql import identifier, literal, query
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
@@ -45,7 +45,8 @@ _USER_ID_TYPE_PATTERN = re.compile(
 
 class OpenedCorpus(NamedTuple):
     load: Loader
-    has_rows_without_user: Callable[[], bool]
+    #: SQL for the rows that have no user, once the rows are loaded; None if these are dropped.
+    without_user: str | None
     #: The name of the content column, and DuckDB's expression that makes tokens of it.
     tokens: tuple[str, str]
 
@@ -65,16 +66,13 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         check_condition_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    nulls = " OR ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
-
-    def any_row_without_user() -> bool:
-        if corpus.kind != "path":
-            return has_rows_without_user(corpus)
-        return bool(con.execute(f"SELECT 1 FROM {relation} WHERE {nulls} LIMIT 1").fetchall())
-
+    without_user = f"FROM {relation} WHERE {nulls_sql(corpus)}"
+    if corpus.kind != "path":  # it may be a stream, of which only rows_of_corpus are kept
+        without_user = "FROM rows_of_corpus WHERE user_id IS NULL"
+    drops = corpus.content.null_users == "drop"
     name = corpus.content.column
     expression = tokens_sql(corpus.content, types[name])
-    return OpenedCorpus(load, any_row_without_user, (name, expression))
+    return OpenedCorpus(load, None if drops else without_user, (name, expression))
 
 
 def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -120,15 +118,23 @@ def user_sql(corpus: Corpus) -> str:
     return " || ".join(f"spelled_in_bytes({identifier(each)})" for each in corpus.user)
 
 
+def nulls_sql(corpus: Corpus) -> str:
+    """SQL that is true for rows without a user."""
+    return " OR ".join(f"{identifier(column)} IS NULL" for column in corpus.user)
+
+
 def row_condition_sql(corpus: Corpus) -> str:
     """SQL that is true for rows that count: they have content, they meet the corpus's condition
-    and, if rows without a user are to be dropped, they have a user."""
+    and, if rows without a user are to be dropped, they have a user. Of a table, rows without a
+    user are read all the same, if a corpus that has any is to be refused."""
     needed = [corpus.content.column]
     if corpus.content.null_users == "drop":
         needed += corpus.user
     holds = " AND ".join(f"{identifier(column)} IS NOT NULL" for column in needed)
     if corpus.content.where is not None:
         holds += f" AND {checked_condition(corpus.content.where).sql}"
+    if corpus.kind != "path" and corpus.content.null_users == "refuse":
+        return f"({holds}) OR {nulls_sql(corpus)}"
     return holds
 
 

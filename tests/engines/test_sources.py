@@ -23,7 +23,7 @@ import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines import ENGINES
 from dphh.errors import UnreachableError
-from dphh.ledger.places import files_hash
+from dphh.reader.identity import state_of_files
 from tests.engines.levels import expected, frame, histogram
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
@@ -383,10 +383,10 @@ def test_unfinished_and_hidden_files_are_skipped_unless_they_are_named(
         frame(rows.get(name, ROWS[3:])).write_parquet(folder / name)
     (folder / "_SUCCESS").touch()
     corpus = Corpus(f"{folder}{below}", user="who", text="what")
-    before = corpus.local_files, files_hash(corpus)
+    before = corpus.local_files, state_of_files(corpus, b"")
     assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
     frame(ROWS).write_parquet(folder / "_temporary/new.parquet")
-    assert (corpus.local_files, files_hash(corpus)) == before
+    assert (corpus.local_files, state_of_files(corpus, b"")) == before
     named = ["_temporary", "_[xy]", "_temporary/*", "_*/0/*.parquet"]
     if engine != "spark":  # it reads no file of such a name
         named += ["_x.parquet", ".x.parquet", "_?.parquet", ".*.parquet"]

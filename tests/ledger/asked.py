@@ -6,14 +6,15 @@ from contextlib import closing
 from typing import Any
 
 from dphh import BudgetRefused
-from dphh.ledger import BookedRun, Ledger, Request
+from dphh.ledger import BookedRun, Data, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
 from dphh.reader.corpus import Corpus, replace_corpus
 
-SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
+SETTING = {"engine": "duckdb 2.0.0", "data": "77"}
+DATA = Data("d1", "f1")
 
 
 def asked(
@@ -32,7 +33,7 @@ def asked(
 
 def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> BookedRun:
     request = asked(corpus, *price, **how)
-    return book.book(request, SETTING, files="f1", run_id=run_id)
+    return book.book(request, SETTING, DATA, run_id=run_id)
 
 
 def granted(*asking: Any, **how: Any) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.places import files_hash, holds, places_of
+from dphh.ledger.places import holds, places_of
+from dphh.reader.identity import state_of_files
 from dphh.reader.paths import absolute_place
 from tests.ledger.asked import ask
 
@@ -174,9 +175,9 @@ def test_the_address_of_a_local_file_is_its_path(book, data, begins):
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     file = data / "reviews/year=2024/a.parquet"
     assert pays(book, f"{begins}{file}") == ["reviews"]
-    before = files_hash(paths(f"{begins}{file}"))
+    before = state_of_files(paths(f"{begins}{file}"), b"")
     os.utime(file, (1, 1))
-    assert files_hash(paths(f"{begins}{file}")) != before
+    assert state_of_files(paths(f"{begins}{file}"), b"") != before
 
 
 # The account that a request names
@@ -215,8 +216,8 @@ def test_the_corpus_of_an_account_reads_what_its_owner_said(book, data):
 
 
 def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
-    def state(where: str = "reviews/**") -> str:
-        return files_hash(paths(where))
+    def state(*where: str, key: bytes = b"") -> str | None:
+        return state_of_files(paths(*where or ("reviews/**",)), key)
 
     file = data / "reviews/year=2024/a.parquet"
     seen = {state()}
@@ -229,9 +230,13 @@ def test_the_state_of_files_changes_with_their_names_sizes_and_times(data):
         change()
         seen.add(state())
     assert len(seen) == 5
-    assert state("folder-link/**") == state("reviews")  # the same files in other words
-    assert files_hash(paths("reviews", "s3://bucket/a")) == ""
-    assert files_hash(Corpus(pl.DataFrame(), user="who", text="what")) == ""
+    assert state() != state(key=b"another ledger's")
+    title = Corpus("reviews/**", user="who", text="title")  # others of its rows may count
+    assert state() != state_of_files(title, b"")
+    assert state("reviews", "s3://bucket/a") is None
+    assert state_of_files(Corpus(pl.DataFrame(), user="who", text="what"), b"") is None
+    stores = paths("s3://bucket/a"), paths("s3://bucket/b")
+    assert len({state_of_files(each, b"", stores_too=True) for each in stores} - {None}) == 2
 
 
 def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data):
@@ -239,8 +244,8 @@ def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(da
     con = duckdb.connect(str(file))
     con.execute("CREATE TABLE reviews (who INTEGER)")
     con.execute("CHECKPOINT")
-    before = files_hash(paths(f"{file}/reviews"))
+    before = state_of_files(paths(f"{file}/reviews"), b"")
     con.execute("SET wal_autocheckpoint = '1GB'")
     con.execute("INSERT INTO reviews VALUES (1)")
-    assert files_hash(paths(f"{file}/reviews")) != before
+    assert state_of_files(paths(f"{file}/reviews"), b"") != before
     con.close()

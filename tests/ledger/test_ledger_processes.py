@@ -22,6 +22,7 @@ from dphh.ledger import Ledger, Request
 from dphh.ledger import book as ledger_book
 from dphh.ledger.budget import Cap, allowed, checked_booking
 from dphh.privacy.events import Event, GaussianEvent
+from tests.ledger.asked import DATA
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 CORPUS = Corpus("/data/reviews.parquet", user="author", text="body")
@@ -78,7 +79,7 @@ def sound(path: Path) -> bool:
 def ask_once(me: str, path: Path, notes: Path, events: list[Event] | None) -> None:
     book = Ledger(path)
     try:
-        run = book.book(asked(me, events), {}, files="f1", run_id=me)
+        run = book.book(asked(me, events), {}, DATA, run_id=me)
     except BudgetRefused:
         note(notes, "refused")
         return
@@ -112,7 +113,7 @@ def test_32_processes_at_once_get_exactly_what_the_cap_holds(tmp_path, cap, even
 def ask_the_same(me: str, path: Path, notes: Path) -> None:
     """Each would have drawn something else."""
     book = Ledger(path)
-    run = book.book(asked("the same"), {}, files="f1")
+    run = book.book(asked("the same"), {}, DATA)
     if run.settled:
         release = book.release(run.run_id)
     else:
@@ -141,7 +142,7 @@ def ask_forever(me: str, path: Path, notes: Path) -> None:
     book = Ledger(path)
     for number in range(10**9):
         run = f"{me}-{number}"
-        booked = book.book(asked(run), {}, files="f1", run_id=run)
+        booked = book.book(asked(run), {}, DATA, run_id=run)
         drawn = book.keep_level(booked, "level 1", run.encode() * 2000)
         note(notes, f"drawn {run}")
         if number % 2:
@@ -173,7 +174,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
             assert book.release(run).parquet == run.encode() * 2000
             continue
         # It goes on by the same key, without a price, past what was drawn.
-        again = book.book(asked(run), {}, files="f1", run_id=run)
+        again = book.book(asked(run), {}, DATA, run_id=run)
         assert (again.new, again.attempt) == (False, 2)
         assert book.level(again, "level 1") == run.encode() * 2000
     assert {"released", "drawn"} == {*last.values()}
@@ -194,12 +195,12 @@ def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
         con.execute("PRAGMA cache_size = 1")
         half_stored(con, 1, "", bytes(10**7))
 
-    run = book.book(asked("a"), {}, files="f1", run_id="a")
+    run = book.book(asked("a"), {}, DATA, run_id="a")
     book.keep_level(run, "level 0", b"kept")
     Ledger._insert_run = half_inserted
     ledger_book.store = half_stored
     if step == "book":
-        book.book(asked("b"), {}, files="f1", run_id="b")
+        book.book(asked("b"), {}, DATA, run_id="b")
     elif step == "keep_level":
         book.keep_level(run, "level 1", os.urandom(10**7))
     else:
@@ -219,7 +220,7 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, st
     assert [(run.run_id, run.state) for run in book.runs()] == [("a", "running")]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
-    run = book.book(asked("a"), {}, files="f1", run_id="a")
+    run = book.book(asked("a"), {}, DATA, run_id="a")
     assert [book.level(run, level) for level in ("level 0", "level 1")] == [b"kept", None]
     assert book.keep_level(run, "level 1", b"drawn anew") == b"drawn anew"
     book.settle(run, {}, b"rows")

@@ -4,6 +4,7 @@ import pytest
 
 from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, UsageError
+from dphh.ledger import Data
 from tests.ledger.asked import ask, asked, items_price
 
 FILES = Corpus("/data/reviews.parquet", user="author", text="body")
@@ -25,7 +26,7 @@ def test_a_refusal_records_nothing(book, source, epsilon, named, kind, said):
     file = book.path.read_bytes()
     request = asked(source, epsilon, account=named)
     for refused in (
-        lambda: book.book(request, {}, files="f1"),
+        lambda: book.book(request, {}, Data("f1", None)),
         lambda: book.before_reading(request, None),
     ):
         with pytest.raises(kind, match=said) as why:
@@ -52,7 +53,7 @@ def test_what_an_analyst_is_refused(book, analyst, second, epsilon, said):
     theirs = Ledger(book.path, analyst)
     request = asked(FILES, epsilon, account="reviews")
     with pytest.raises(BudgetRefused, match=said) as why:
-        theirs.book(request, {}, files="f1")
+        theirs.book(request, {}, Data("f1", None))
     told = theirs.outlook(request).refusal  # is free, and so tells of the share alone
     assert told == (None if "for all" in said else str(why.value))
     assert book.runs() == []

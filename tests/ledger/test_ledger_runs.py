@@ -8,12 +8,13 @@ import pytest
 
 from dphh import Corpus, Ledger
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
+from dphh.ledger import Data
 from dphh.ledger import book as ledger_book
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent
 from dphh.reader.corpus import replace_corpus
 from dphh.release import Release
 from dphh.run import settle
-from tests.ledger.asked import SETTING, ask, asked, granted, tampered
+from tests.ledger.asked import DATA, SETTING, ask, asked, granted, tampered
 
 
 def test_a_price_is_spent_from_booking_on_whatever_becomes_of_the_run(book, reviews):
@@ -36,45 +37,59 @@ def test_a_price_is_spent_from_booking_on_whatever_becomes_of_the_run(book, revi
 # Repeated requests
 
 
-def test_the_same_request_on_the_same_files_gets_the_release_and_spends_nothing(book, reviews):
+def test_the_same_request_on_the_same_data_gets_the_release_and_spends_nothing(book, reviews):
     book.add("reviews", reviews, 0.1, 0.0)
     first = ask(book, None, reviews, max_items=3)
     book.settle(first, {"levels": [1]}, b"rows")
     again = ask(book, None, reviews, max_items=3)
-    assert (again.run_id, again.new, again.files) == (first.run_id, False, "f1")
+    assert (again.run_id, again.new, again.data) == (first.run_id, False, "d1")
     assert again.settled and book.release(again.run_id) == ({"levels": [1]}, b"rows")
     assert again.accounts == ("reviews",)
     assert ask(book, None, reviews, max_items=3, account="reviews").run_id == first.run_id
     assert len(book.runs()) == 1
-    with pytest.raises(BudgetRefused):  # the state of the files is another
-        book.book(asked(reviews, max_items=3), SETTING, files="f2")
+    moved = replace_corpus(reviews, where=("/elsewhere/reviews.parquet",))
+    assert ask(book, None, moved, max_items=3).run_id == first.run_id
+    with pytest.raises(BudgetRefused):  # whatever its files look like
+        book.book(asked(reviews, max_items=3), SETTING, Data("d2", "f1"))
 
 
 def test_a_request_that_is_asked_for_again_pays_again(book, reviews):
     first = ask(book, None, reviews)
-    second = book.book(asked(reviews), SETTING, files="f1", again=True)
+    second = book.book(asked(reviews), SETTING, DATA, again=True)
     assert second.new
     assert second.run_id != first.run_id
     assert ask(book, None, reviews).run_id == second.run_id  # the last
 
 
-def test_only_the_last_run_of_a_request_is_repeated(book, reviews):
-    """Few bits of the files' state are kept, which many runs would soon have in common."""
-    for files in ("f1", "f2"):
-        booked = book.book(asked(reviews), SETTING, files=files)
-        book.settle(booked, {}, b"rows")
-    assert book.book(asked(reviews), SETTING, files="f1").new
-    last = book.last_like(asked(reviews))
-    assert (last.sequence, last.files) == (3, "f1")
+def test_data_that_come_back_get_the_release_that_they_had(book, reviews):
+    first, second = (book.book(asked(reviews), SETTING, Data(each, None)) for each in "ab")
+    assert book.book(asked(reviews), SETTING, Data("a", "new files")).run_id == first.run_id
+    assert book.last_like(asked(reviews)).run_id == second.run_id
+
+
+def test_a_state_of_files_tells_the_data_that_were_read_of_it(book, reviews):
+    assert book.data_of("f1") is None
+    ask(book, None, reviews)
+    assert (book.data_of("f1"), book.data_of("f2")) == (DATA, None)
+    assert Ledger(book.path, "alice").data_of("f1") is None
+
+
+def test_every_ledger_has_its_own_key_and_keeps_it(book, tmp_path):
+    other = Ledger(tmp_path / "other.sqlite", create=True)
+    keys = [each.data_key() for each in (book, book, other, other)]
+    assert {len(key) for key in keys} == {32}
+    assert keys[0] == keys[1] != keys[2] == keys[3]
+    book.backup(tmp_path / "copy.sqlite")
+    assert Ledger(tmp_path / "copy.sqlite").data_key() == keys[0]
 
 
 def test_a_tests_run_is_found_by_its_id_alone(book, reviews):
-    booked = book.book(asked(reviews), SETTING, files=None)
+    booked = book.book(asked(reviews), SETTING, None)
     book.settle(booked, {"is_test": True}, b"seeded")
     assert book.last_like(asked(reviews)) is None
     assert ask(book, None, reviews).new
-    assert book.book(asked(reviews), SETTING, files=None).new
-    assert book.book(asked(reviews), SETTING, run_id=booked.run_id).settled
+    assert book.book(asked(reviews), SETTING, None).new
+    assert book.book(asked(reviews), SETTING, None, run_id=booked.run_id).settled
 
 
 def test_an_analysts_runs_are_apart_from_the_owners(book, reviews):
@@ -125,13 +140,22 @@ def test_what_would_be_refused_is_refused_before_anything_is_read(book, reviews)
     book.add("reviews", reviews, 0.1, 0.0)
     assert book.before_reading(asked(reviews), None) is None
     ask(book, "a", reviews)
-    with pytest.raises(BudgetRefused):
-        book.before_reading(asked(reviews, word="other"), "a new id")
-    assert book.before_reading(asked(reviews), "a") is None  # it goes on, and has paid
+    refused = (
+        (asked(reviews, word="other"), None, {}),
+        (asked(reviews, word="other"), None, {"run_id": "a new id"}),
+        (asked(reviews), None, {"again": True}),
+        (asked(reviews), Data("d2", "f2"), {}),
+    )
+    for request, data, how in refused:
+        with pytest.raises(BudgetRefused):
+            book.before_reading(request, data, **how)
+    assert book.before_reading(asked(reviews), None) is None  # its data may be those of run a
+    assert book.before_reading(asked(reviews), None, run_id="a") is None  # it goes on, and has paid
     with pytest.raises(UsageError, match="another request"):
-        book.before_reading(asked(reviews, 0.05), "a")
+        book.before_reading(asked(reviews, 0.05), None, run_id="a")
     book.settle(ask(book, "a", reviews), {}, b"rows")
-    assert book.before_reading(asked(reviews), "a").settled
+    assert book.before_reading(asked(reviews), None, run_id="a").settled
+    assert book.before_reading(asked(reviews), DATA).settled
     assert len(book.runs()) == 1
 
 
@@ -156,13 +180,13 @@ def test_a_run_that_did_not_finish_goes_on_by_its_own_key_for_nothing(book, revi
 def test_a_run_goes_on_as_it_began_or_not_at_all(book, reviews):
     ask(book, "a", reviews)
     for changed, said in (
-        ({**SETTING, "files": "78"}, r"its files changed since it began\. Its price stays spent"),
+        ({**SETTING, "data": "78"}, r"its data changed since it began\. Its price stays spent"),
         ({**SETTING, "engine": "polars"}, r"its engine .* \(then duckdb 2.0.0; now polars\)"),
-        ({"files": "77"}, r"its engine changed .*now unknown"),
+        ({"data": "77"}, r"its engine changed .*now unknown"),
         ({**SETTING, "more": "1"}, r"its more changed .*then unknown; now 1"),
     ):
         with pytest.raises(UsageError, match=said) as refused:
-            book.book(asked(reviews), changed, run_id="a")
+            book.book(asked(reviews), changed, DATA, run_id="a")
         assert not re.search("7[78]", str(refused.value))  # an analyst may read it
     assert ask(book, "a", reviews).attempt == 2  # a refusal is no attempt
     assert book.runs()[0].state == "running"
@@ -250,12 +274,6 @@ def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
         with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
             step()
     assert book.level(other, "level 1") is None
-
-
-def test_files_in_another_order_are_the_same_request(book, reviews):
-    for where in (("/data/a.parquet", "/data/b.parquet"), ("/data/b.parquet", "/data/a.parquet")):
-        booked = ask(book, None, replace_corpus(reviews, where=where))
-    assert not booked.new and len(book.runs()) == 1
 
 
 # Which process works on a run

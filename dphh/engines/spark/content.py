@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
 from dphh.reader.content import Content, check_patterns
-from dphh.reader.corpus import Corpus
+from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus
 from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.files import (
     refuse_duplicate_columns,
@@ -35,7 +35,7 @@ from dphh.reader.files import (
 )
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.views import Loader, OpenedCorpus, refuse_unclear_types, tokens_sql
+from dphh.reader.views import Loader, refuse_unclear_types, tokens_sql
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_VIEW_NAME = "corpus_rows"
@@ -43,18 +43,21 @@ SOURCE_VIEW_NAME = "corpus_rows"
 UndoAtClose = Callable[[Callable[[], object]], object]
 
 
-def open_corpus(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose) -> OpenedCorpus:
+def open_corpus(
+    spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
+) -> tuple[Loader, tuple[str, str]]:
     """Check the names and types of the columns. Reads no row. DuckDB makes the tokens on the
-    executors, so that all engines read content alike."""
+    executors, so that all engines read content alike. Returns a function that loads the rows; the
+    name of the content column, and DuckDB's expression that makes tokens of it."""
     if corpus.content.where is not None:
         raise UsageError(
             "where: it is DuckDB's SQL, for the engines DuckDB and Polars; filter the Spark frame "
             "(frame.where(...)) and name its account (account=), or use another engine"
         )
     if corpus.kind == "path" or isinstance(corpus.source, DataFrame):
-        load_rows, any_without_user, content_type = _opened_by_spark(spark, corpus, undo_at_close)
+        load_rows, content_type = _opened_by_spark(spark, corpus, undo_at_close)
     else:
-        load_rows, any_without_user, content_type = _opened_by_duckdb(spark, corpus, undo_at_close)
+        load_rows, content_type = _opened_by_duckdb(spark, corpus, undo_at_close)
     name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
 
     def tokens(content: pa.Array) -> pa.Array:
@@ -68,14 +71,14 @@ def open_corpus(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose)
             "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
         )
 
-    return OpenedCorpus(load_rows_and_define_tokens, any_without_user, (name, expression))
+    return load_rows_and_define_tokens, (name, expression)
 
 
 def _opened_by_duckdb(
     spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
-) -> tuple[Loader, Callable[[], bool], str]:
-    """For DuckDB's tables and tables in memory: functions that load the rows and that say whether
-    there are rows without a user, and the type of the content in DuckDB."""
+) -> tuple[Loader, str]:
+    """For DuckDB's tables and tables in memory: a function that loads the rows, and the type of the
+    content in DuckDB."""
     rows = Rows(corpus, Limits())
     undo_at_close(rows.close)
     described = rows.con.execute("DESCRIBE SELECT content FROM rows_of_corpus").fetchall()
@@ -89,14 +92,14 @@ def _opened_by_duckdb(
             read = read.schema.empty_table()
         spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
 
-    return load_rows, rows.has_rows_without_user, described[0][1]
+    return load_rows, described[0][1]
 
 
 def _opened_by_spark(
     spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
-) -> tuple[Loader, Callable[[], bool], str]:
-    """For files and Spark frames: functions that load the rows and that say whether there are rows
-    without a user, and the type of the content in DuckDB. Here only names and types are read."""
+) -> tuple[Loader, str]:
+    """For files and Spark frames: a function that loads the rows, and refuses rows without a user;
+    and the type of the content in DuckDB. Here only names and types are read."""
     is_path = corpus.kind == "path"
     found = _path_rows(spark, corpus) if is_path else _frame_rows(spark, corpus, undo_at_close)
     found.createOrReplaceTempView(SOURCE_VIEW_NAME)
@@ -119,13 +122,12 @@ def _opened_by_spark(
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name "
             f"FROM {SOURCE_VIEW_NAME} WHERE {counted}"
         )
-
-    def any_row_without_user() -> bool:
         nulls = " OR ".join(f"{column} IS NULL" for column in users)
-        found = spark.sql(f"SELECT 1 FROM {SOURCE_VIEW_NAME} WHERE {nulls} LIMIT 1")
-        return bool(found.collect())
+        look = f"SELECT 1 FROM {SOURCE_VIEW_NAME} WHERE {nulls} LIMIT 1"
+        if corpus.content.null_users == "refuse" and spark.sql(look).collect():
+            raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
 
-    return load_rows, any_row_without_user, content_type
+    return load_rows, content_type
 
 
 def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:

@@ -34,6 +34,7 @@ from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.functions import Broadcast, refuse_large_broadcast, register, register_arrow
 from dphh.errors import warn
 from dphh.reader.corpus import Corpus
+from dphh.reader.identity import digest_of_sum, sums_of_batches
 from dphh.reader.rows import Limits
 from dphh.sql import query
 from dphh.udfs.functions import functions, functions_called_in
@@ -100,7 +101,9 @@ class SparkHost(Host):
             self._undone_at_close.callback(self._folder.close)  # it holds private rows
             for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
-            self._opened = open_corpus(self.spark, corpus, self._undone_at_close.callback)
+            self._load, self._tokens = open_corpus(
+                self.spark, corpus, self._undone_at_close.callback
+            )
         except BaseException:
             self.close()
             raise
@@ -129,22 +132,27 @@ class SparkHost(Host):
             )
         return True
 
-    def has_rows_without_user(self) -> bool:
-        with hide_spark_errors("find_rows_without_user"):
-            return self._opened.has_rows_without_user()
-
     def open(self) -> None:
         """Make the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
         if not self._is_open:
-            self._opened.load()
+            with hide_spark_errors("rows_of_corpus"):
+                self._load()
             self._is_open = True
+
+    def digest(self, key: bytes) -> str:
+        self.open()
+        with hide_spark_errors("digest"):
+            self._describe_job("digest")
+            rows = self.spark.table("rows_of_corpus")
+            sums = rows.mapInArrow(sums_of_batches(key), "total string").collect()
+        return digest_of_sum(sum(int(row.total, 16) for row in sums), key)
 
     def gather(self, table: str, reading: ReadWords) -> None:
         self.open()
         with hide_spark_errors("gather_texts"):
             self._describe_job("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
-            gathered = blocks.blocks_of(reading, *self._opened.tokens)
+            gathered = blocks.blocks_of(reading, *self._tokens)
             made = rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA)
             self.write(table, made.selectExpr("monotonically_increasing_id() AS block", "*"))
 
