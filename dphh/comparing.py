@@ -33,10 +33,11 @@ def compare(
         dphh.compare(dphh.items, corpus, delta=1e-7, epsilon=[0.5, 1, 2], max_items=[10, 50])
 
     A row for each plan: the options that vary; `users`, how many must hold an item so that it is
-    found with probability 0.9, and the same by length; `interval`, how many users the intervals of
-    what is found reach to either side; `share`, which part of the corpus's cap a run takes;
-    `runs_left`, how many such runs the ledger would still grant; and `refused`, why a run would be
-    refused now. Free: nothing is read.
+    found with probability 0.9, and the same by length, `users_1` and so on; `users_many_from` and
+    `_to`, the same where each of them holds as many other words as people do; `interval`, how many
+    users the intervals of what is found reach to either side; `share`, which part of the corpus's
+    cap a run takes; `runs_left`, how many such runs the ledger would still grant; and `refused`,
+    why a run would be refused now. Free: nothing is read.
     """
     import polars as pl
 
@@ -83,9 +84,9 @@ def _row_of_plan(
             raise
         return {**row, "users": None, "refused": str(problem)}
     row["users"] = made.finds.users
-    row |= {f"users of {n}": users for n, users in made.finds.users_by_length}
+    row |= {f"users_{n}": users for n, users in made.finds.users_by_length}
     if (many := made.finds.users_of_many) is not None:
-        row[f"users with {many[0]} words"] = f"{many[1]:,} to {many[2]:,}"
+        _, row["users_many_from"], row["users_many_to"] = many
     if made.counting is not None:
         row["interval"] = round(made.counting.noisiest_level.half_width, 1)
     if made.corpus is not None:

@@ -186,7 +186,7 @@ def verb_function(
                 f"corpus: found a {type(corpus).__name__}; make it a corpus with "
                 "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
-        asked = {name: python_value(value) for name, value in options.items()}
+        asked = {name: python_value(name, value) for name, value in options.items()}
         given: Any = with_public_knowledge(asked, corpus, ledger, may_read_files=may_read_files)
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))

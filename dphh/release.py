@@ -86,6 +86,10 @@ class Release(Exports):
 
         return pl.DataFrame(self.table)
 
+    def lazy(self) -> pl.LazyFrame:
+        """The table as a lazy Polars frame, to join in a lazy query."""
+        return self.to_polars().lazy()
+
     def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas frame. Requires pandas."""
         try:

@@ -85,6 +85,6 @@ def _run(con: duckdb.DuckDBPyConnection, text: str, as_csv: bool) -> None:
                 rows = found.project("CAST(COLUMNS(*) AS VARCHAR)").fetchall()
                 csv.writer(sys.stdout, lineterminator="\n").writerows([found.columns, *rows])
             else:
-                click.echo(str(found), nl=False)
+                found.show(max_rows=1_000)
     except duckdb.Error as problem:
         raise click.ClickException(str(problem)) from None

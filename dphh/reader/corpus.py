@@ -146,7 +146,8 @@ class Corpus:
                 "(if ids are meant, give them a second column)"
             )
         kind, places, opened = _locate_source(source, connection)
-        reading: ReadAs = as_ or ("words" if text is not None else "whole")
+        usual: ReadAs = "words" if text is not None else "whole"
+        reading: ReadAs = as_ or ("list" if _is_list_column(opened, column) else usual)
         content = Content(
             column=column,
             reading=reading,
@@ -362,6 +363,19 @@ def _locate_source(
         "connection=), an Arrow table, a Polars, a pandas or a Spark frame",
     )
     raise UsageError(f"source: found a {type(source).__name__}; {advice}")
+
+
+def _is_list_column(source: Any, column: str) -> bool:
+    """Whether a Polars frame's or an Arrow table's column holds lists, which are tokens already. A
+    frame that cannot say is asked again when the corpus is opened, and then says why."""
+    try:
+        if hasattr(source, "collect_schema"):
+            kind = str(source.collect_schema()[column])
+        else:
+            kind = str(source.schema.field(column).type)
+    except Exception:
+        return False
+    return kind.lower().startswith(("list", "array(", "large_list", "fixed_size_list"))
 
 
 def _table_of_connection(connection: Any, name: str) -> Any:

@@ -145,7 +145,18 @@ def shown_default(option: Parameter) -> str | None:
     return str(option.default).lower() if is_switch else str(option.default)
 
 
-def python_value(value: object) -> object:
-    """The number in a NumPy scalar; any other value as it is."""
-    is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
-    return value.item() if is_numpys and hasattr(value, "item") else value
+#: Options that are lists of texts, in which an integer stands for its text.
+_LISTS_OF_TEXTS = {"of", "domain", "groups"}
+
+
+def python_value(option: str, value: object) -> object:
+    """The option's value as Python has it: the number in a NumPy scalar, the list in a Series, an
+    array of NumPy or Arrow, or a range. A table stays a table."""
+    if isinstance(value, range):
+        value = list(value)
+    elif not hasattr(value, "schema") and not hasattr(value, "columns"):
+        unpack = [getattr(value, name, None) for name in ("to_pylist", "to_list", "tolist")]
+        value = next((each() for each in unpack if callable(each)), value)
+    if option in _LISTS_OF_TEXTS and isinstance(value, list):
+        return [str(each) if type(each) is int else each for each in value]
+    return value

@@ -31,7 +31,7 @@ NAMES = {
         "max_length": 3, "keep": 50, "character_set": "abc",
     },
     "pairs": dphh.Corpus("a.parquet", user=["who", "where"], text="what"),
-    "frame": pl.DataFrame({"who": [None], "what": ["a"]}),
+    "rows": pl.DataFrame({"who": [None], "what": ["a"]}),
     "duckdb": duckdb, "inf": math.inf, "nan": math.nan,
     **{name: getattr(dphh, name) for name in dphh.__all__},
 }  # fmt: skip
