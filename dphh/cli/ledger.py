@@ -205,6 +205,18 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 
 @ledger.command()
 @click.argument("file")
+@click.option("--replace", is_flag=True, help="If FILE exists, write it anew.")
+@quiet_option
+@ledger_option
+def export(file: str, replace: bool, quiet: bool, ledger_file: str | None) -> None:
+    """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""
+    runs = existing_ledger(ledger_file).export(file, replace=replace)
+    if not quiet:
+        click.echo(f"{with_noun(runs, 'run')} written to {file}", err=True)
+
+
+@ledger.command()
+@click.argument("file")
 @quiet_option
 @ledger_option
 def backup(file: str, quiet: bool, ledger_file: str | None) -> None:

@@ -23,14 +23,16 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def write_unless_other_file(option: str, path: Path, data: bytes, own_start: bytes) -> None:
-    """Write the file that an option names. An existing file is overwritten only if it is empty, or
-    begins with `own_start`, the first bytes of every file of this kind; others, such as data or a
-    ledger, are refused."""
+def write_unless_other_file(
+    option: str, path: Path, data: bytes, own_start: bytes = b"", *, replace: bool = False
+) -> None:
+    """Write the file that an option names. Unless `replace`, an existing file is overwritten only
+    if it is empty, or begins with `own_start`, the first bytes of every file of this kind; others,
+    such as data or a ledger, are refused."""
     try:
-        if path.is_file() and path.stat().st_size > 0:
+        if not replace and path.is_file() and path.stat().st_size > 0:
             with path.open("rb") as file:
-                if file.read(len(own_start)) != own_start:
+                if not own_start or file.read(len(own_start)) != own_start:
                     raise UsageError(
                         f"{option}: the file {path} exists, and would be lost; name another one, "
                         "or remove this one first"

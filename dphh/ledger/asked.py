@@ -11,7 +11,7 @@ from dphh.reader.content import Content, rows_in_words
 from dphh.reader.corpus import Corpus, unit_and_columns
 from dphh.wording.lines import one_line, with_noun
 
-#: A list of given items is shown up to so many; the release's manifest has all.
+#: A list of given items is shown up to so many; `dphh ledger export` has all.
 MOST_ITEMS_SHOWN = 3
 _TOKENS = {"words": "words", "characters": "characters", "whole": "values", "list": "elements"}
 

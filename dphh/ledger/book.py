@@ -35,6 +35,7 @@ from dphh.ledger.entries import (
     canonical_json,
 )
 from dphh.ledger.places import holds, places_of, wrong_account_error
+from dphh.ledger.run_table import write_runs
 from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
@@ -234,7 +235,7 @@ class Ledger(Accounts):
             if found is None or self.analyst not in (None, found["analyst"]):
                 raise UnknownRunError(
                     f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of "
-                    "a corpus's runs, and `dphh ledger show` those of no account."
+                    "a corpus's runs, and `dphh ledger export FILE` those of all."
                 )
             return stored_release(con, found)
 
@@ -245,6 +246,13 @@ class Ledger(Accounts):
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
             return self._entries(con, account)
+
+    def export(self, path: str | Path, *, replace: bool = False) -> int:
+        """Write every run to a `.parquet` or `.csv`, whole or not at all. An existing file is
+        refused, unless `replace`. Returns the number of runs."""
+        listed = self.runs()
+        write_runs(listed, path, replace=replace)
+        return len(listed)
 
     def backup(self, path: str | Path) -> int:
         """Write a copy of the ledger, whole or not at all, that only this login may read. Others

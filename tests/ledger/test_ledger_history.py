@@ -1,8 +1,10 @@
-"""What owners changed, declared groups, and what a ledger shows."""
+"""What owners changed, declared groups, and what a ledger shows and exports."""
 
 import getpass
+import json
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from dphh import Corpus
@@ -13,7 +15,7 @@ from dphh.ledger import tables as ledger_tables
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking
 from dphh.ledger.spending import guarantee_and_usage
-from dphh.reader.corpus import replace_corpus
+from dphh.reader.corpus import as_recorded, replace_corpus
 from dphh.report.statement import statement_of
 from tests.ledger.asked import ask
 
@@ -231,7 +233,7 @@ def test_groups_are_declared_per_account_and_column(book, reviews):
         book.declare_groups("reviews", "body", ())
 
 
-# What is shown
+# What is shown and exported
 
 
 def test_days_are_recorded_and_no_hours(book, reviews, monkeypatch):
@@ -242,6 +244,26 @@ def test_days_are_recorded_and_no_hours(book, reviews, monkeypatch):
     for which in ("when", "changed"):
         days = [getattr(entry, which).timestamp() for entry in book.runs()]
         assert days == [2 * day, 3 * day]
+
+
+#: Run ids, and what a spreadsheet must see of them: no formula.
+RUNS = {'b, "quoted"': 'b, "quoted"', 'a;"=1': "a;\"'=1"}
+RUNS |= {run: f"'{run}" for run in ("=1+1", "+49", "-x", "@a", "＝1")}
+
+
+@pytest.mark.parametrize("read", [pl.read_parquet, pl.read_csv])
+def test_export_writes_every_run(book, reviews, tmp_path, read):
+    suffix, texts = (".csv", RUNS.values()) if read is pl.read_csv else (".parquet", RUNS)
+    ask(book, "before", reviews, 0.25)
+    book.add("reviews", reviews, 1.0, 1e-6)
+    for run in RUNS:
+        ask(book, run, reviews, 0.0)
+    book.export(tmp_path / f"out{suffix}")
+    first, *others = read(tmp_path / f"out{suffix}").to_dicts()
+    assert (first["run_id"], first["epsilon"]) == ("before", 0.25)
+    assert json.loads(first["source"]) == as_recorded(reviews)
+    assert [row["run_id"] for row in others] == [*texts]
+    assert {row["accounts"] for row in others} == {'["reviews"]'}
 
 
 def test_a_list_or_a_statement_takes_as_many_queries_for_many_runs_and_reads_no_release(
@@ -269,3 +291,23 @@ def test_a_list_or_a_statement_takes_as_many_queries_for_many_runs_and_reads_no_
         assert not any("drawn" in query for query in queries)
         queries.clear()
     assert page.count("9.9") == 8 and asked[0] == asked[1]
+
+
+def test_an_export_is_written_over_no_other_file(book, reviews, tmp_path):
+    ask(book, "a", reviews)
+    pl.DataFrame({"who": [1]}).write_parquet(tmp_path / "data.parquet")
+    (tmp_path / "link.csv").symlink_to(book.path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("data.parquet", "link.csv"):
+        with pytest.raises(UsageError, match=r"export: .* would be lost"):
+            book.export(tmp_path / name)
+    with pytest.raises(UsageError, match="could not be written"):
+        book.export(tmp_path / "missing" / "out.csv")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_nightly_export_writes_its_file_anew(book, reviews, tmp_path):
+    for night in (1, 2):
+        ask(book, str(night), reviews)
+        assert book.export(tmp_path / "runs.csv", replace=True) == night
+        assert len(pl.read_csv(tmp_path / "runs.csv")) == night

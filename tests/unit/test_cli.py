@@ -134,6 +134,12 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert Release.load(tmp_path / "back").run_id == "one"
     code, _, error = dphh("ledger", "remove", "notes")
     assert (code, "has paid for 1 run" in error) == (2, True)
+    for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 2
+        again = dphh("ledger", "export", tmp_path / f"all{suffix}", "--replace", "--quiet")
+        assert again == (0, "", "")
+        assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
 
 
 def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path, monkeypatch):
@@ -277,7 +283,7 @@ def test_a_ledger_that_cannot_be_read_is_not_the_requests_fault(dphh, weeks, led
         ("items", weeks / "week-1.parquet", *READ, *COST, "--json"),
         ("ledger", "show"),
         ("ledger", "cap", "notes", "--epsilon", "1", "--delta", "1e-7"),
-        ("ledger", "backup", weeks / "copy.sqlite"),
+        ("ledger", "export", weeks / "runs.csv"),
     ]
     whole = ledger.path.read_bytes()
     for found in (b"no ledger" * 99, whole[: len(whole) // 2]):
