@@ -76,7 +76,8 @@ def verify(
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
         raise _refusal("it is a test's, made with a seed, and is NOT private")
-    where = f"{TABLE} and {MANIFEST}, and nothing else, in the folder {Path(folder).name!r}"
+    named = one_line(Path(folder).name, _NOT_CUT)
+    where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
     lines += [(WARNING, said) for said in release.privacy.warnings]
     book, payers = None, []
@@ -96,7 +97,8 @@ def verify(
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
-            lines.append((OWN_WORDS, f"leaves as somebody wrote it, on the page: {title!r}"))
+            shown = one_line(title, _NOT_CUT)
+            lines.append((OWN_WORDS, f"leaves as somebody wrote it, on the page: '{shown}'"))
     return lines
 
 
@@ -219,6 +221,8 @@ _DAYS = re.compile(
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
 _PERIOD = re.compile(r"((day|week|month|quarter|year)-)?(\d\d?|\d{4}(-(W?\d\d|Q\d)(-\d\d)?)?)")
 _MOST_TEXTS_SHOWN = 20
+#: More columns than any text takes: a text that leaves is shown whole.
+_NOT_CUT = 10**7
 
 
 def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
@@ -241,7 +245,7 @@ def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
             or (name == "where" and _DAYS.fullmatch(value))
         ):
             continue
-        plain = [one_line(" ".join(each.split()), 1_000) for each in texts[:_MOST_TEXTS_SHOWN]]
+        plain = [one_line(" ".join(each.split()), _NOT_CUT) for each in texts[:_MOST_TEXTS_SHOWN]]
         shown = ", ".join(f"'{each}'" for each in plain)
         more = len(texts) - _MOST_TEXTS_SHOWN
         shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""

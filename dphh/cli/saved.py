@@ -122,9 +122,7 @@ def verify(
         top=top,
     )
     marks = {WARNING: "!", OWN_WORDS: "!", "ledger": "?" if without_ledger else "+"}
-    listed = [
-        (f"{marks.get(what, '+')} {what}", visible_text(said, 10_000)) for what, said in lines
-    ]
+    listed = [(f"{marks.get(what, '+')} {what}", visible_text(said, 10**8)) for what, said in lines]
     click.echo("\n".join(in_two_columns(listed)))
     found = "consistent, and no more than that" if without_ledger else "passed"
     if to_answer := sum(what in (WARNING, OWN_WORDS) for what, _ in lines):

@@ -12,7 +12,9 @@ from dphh.ledger.schema import exists, reading
 
 #: What a ledger only adds to, so that an earlier state of it has no other.
 _ONLY_GROWS = (
-    "SELECT run_id, digest FROM runs",
+    "SELECT run_id, digest, events, epsilon, delta, who, recorded FROM runs",
+    "SELECT run_id, manifest FROM runs WHERE state = 'settled'",
+    "SELECT run_id, account FROM charges JOIN runs ON run = sequence",
     "SELECT id, account, what, was, now, who, recorded FROM history",
 )
 
@@ -68,7 +70,7 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
     for query, found in zip(_ONLY_GROWS, theirs, strict=True):
         if not found <= {tuple(row) for row in con.execute(query)}:
             raise UsageError(
-                f"backup: {path} has runs or changes that this ledger does not have: it is "
-                "another ledger's copy, or this ledger was put back from an older one. Nothing was "
-                "written. Name another file"
+                f"backup: {path} has runs or changes that this ledger does not have: it is another "
+                "ledger's copy, or this ledger was edited or put back from an older one. Nothing "
+                "was written. Name another file"
             )

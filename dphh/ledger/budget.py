@@ -168,15 +168,6 @@ def number_that_fit(bookings: Sequence[Booking], cap: Cap, booking: Booking) -> 
     return least_whole(are_too_many, above=0) - 1
 
 
-def proved_epsilon(bookings: Sequence[Booking], cap: Cap) -> float:
-    """The smallest epsilon that is proved for these runs together at the cap's delta."""
-    if not bookings:
-        return 0.0
-    claims = amounts_of(bookings, None)
-    summed = float(claims.loss) if claims.delta <= _as_fraction(cap.delta) else math.inf
-    return min(summed, compose(_events(bookings)).epsilon(cap.delta))
-
-
 def left(bookings: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 

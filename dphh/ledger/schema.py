@@ -138,7 +138,7 @@ def absent_message(path: Path) -> str:
     return (
         f"There is no ledger at {path}. Nothing was spent. Correct its name (--ledger, "
         "DPHH_LEDGER), or put it back. If there was none, `dphh ledger add ACCOUNT CORPUS` "
-        "makes it, or dphh.Ledger(path, create=True)"
+        "makes it, or in Python Ledger(path).add(...)"
     )
 
 

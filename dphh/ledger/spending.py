@@ -41,11 +41,6 @@ class Account:
         return len(self.bookings)
 
     @cached_property
-    def proved_epsilon(self) -> float:
-        """The smallest epsilon that is proved for all the runs together, at the cap's delta."""
-        return budget.proved_epsilon(self.bookings, self.cap)
-
-    @cached_property
     def used(self) -> float:
         """The used share of the cap: the larger of those of its loss and of its delta."""
         return budget.share_used(self.bookings, self.cap)
@@ -73,7 +68,6 @@ class Account:
             "cap": asdict(self.cap),
             "used": self.used,
             "one_more": asdict(self.one_more),
-            "proved_epsilon": self.proved_epsilon,
         }
 
     def __repr__(self) -> str:

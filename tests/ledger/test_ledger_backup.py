@@ -89,6 +89,20 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
     assert copy.read_bytes() == before and other.names() == ["others"]
 
 
+@pytest.mark.parametrize(
+    "edit",
+    ["UPDATE runs SET epsilon = 0.01", "DELETE FROM charges", "DELETE FROM history",
+     """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
+     "UPDATE history SET now = 'a cap of epsilon 9'"],
+)  # fmt: skip
+def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_path, edit):
+    spent.backup(tmp_path / "copy.sqlite")
+    spent.backup(tmp_path / "copy.sqlite")
+    tampered(spent, edit)
+    with pytest.raises(UsageError, match="this ledger was edited or put back from an older one"):
+        spent.backup(tmp_path / "copy.sqlite")
+
+
 def test_a_copy_is_written_over_nothing_else(spent, tmp_path):
     (tmp_path / "data.parquet").write_bytes(b"PAR1 rows PAR1")
     (tmp_path / "link.sqlite").symlink_to(spent.path)

@@ -67,7 +67,7 @@ def test_what_is_left_is_granted_and_no_more(book, reviews, before):
 
 def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(book, reviews):
     book.add("reviews", reviews, 1.0, 1e-6, "sums")
-    assert book.status("reviews").proved_epsilon == 0
+    assert book.status("reviews").used == 0
     ask(book, "a", reviews, 0.5)
     account = book.set_cap("reviews", 0.2, 0.0)
     assert account.one_more.epsilon == 0
@@ -111,7 +111,7 @@ def test_naming_a_corpus_charges_it_with_its_earlier_runs(book, reviews, tmp_pat
     book.failed(ask(book, "by another column", by_row, 0.25))
     ask(book, "elsewhere", replace_corpus(reviews, where=("/nowhere/at/all.parquet",)), 0.25)
     account = book.add("reviews", reviews, 1.0, 0.0)
-    assert (account.runs, account.proved_epsilon) == (3, 0.75)
+    assert (account.runs, account.used) == (3, 0.75)
     assert [run.run_id for run in book.runs("reviews")][-1] == "by another column"
     assert [run.run_id for run in book.runs() if not run.accounts] == ["elsewhere"]
     assert not granted(book, "more", reviews, 0.26)
@@ -127,7 +127,7 @@ def test_a_second_account_of_the_same_files_pays_too(book, reviews, tmp_path):
     book.add("large", reviews, 100.0, 0.0)
     paid = ask(book, "b", reviews, 0.5, account="large")
     assert paid.accounts == ("large", "reviews", "wide-0", "wide-1")  # first the one that is named
-    assert [each.proved_epsilon for each in book.accounts()] == [0.8] * 4
+    assert [each.used for each in book.accounts()] == [0.8, 0.008, 0.008, 0.008]
     with pytest.raises(BudgetRefused, match="the account 'reviews'"):
         ask(book, "c", reviews, 5.0, account="large")
 

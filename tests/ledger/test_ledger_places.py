@@ -164,7 +164,7 @@ def test_data_that_were_brought_elsewhere_are_another_corpus(book, data):
     assert pays(book, "elsewhere.parquet") == []
     ask(book, "there", paths("elsewhere.parquet"), 0.5)
     account = book.add("reviews", paths("elsewhere.parquet"), 9.0, 0.0, replace=True)
-    assert (account.proved_epsilon, account.runs) == (0.9, 2)  # what ran there before counts
+    assert (account.used, account.runs) == (0.9, 2)  # what ran there before counts
     assert account.cap.epsilon == 1.0
     assert pays(book, "elsewhere.parquet") == ["reviews"]
     assert pays(book, "reviews") == []

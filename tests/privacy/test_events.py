@@ -24,7 +24,6 @@ from dphh.ledger.budget import (
     fits,
     left,
     number_that_fit,
-    proved_epsilon,
     share_used,
 )
 from dphh.mechanisms.counts.of_found import counts_event_within
@@ -120,7 +119,6 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
     "booked": lambda event: Booking((NOISE, event), 0.1, 1e-9),
     "a booking checked": lambda event: checked_booking([NOISE, event], 0.1, 1e-9),
     "whether it fits": lambda event: fits([planted([NOISE]), planted([event])], CAP),
-    "proved_epsilon": lambda event: proved_epsilon([planted([event])], CAP),
     "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
     "its part of a cap": lambda event: share_used([planted([event])], CAP),
     "how often it fits": lambda event: number_that_fit([], CAP, planted([event])),

@@ -132,6 +132,11 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert (code, "exists and keeps its cap (9, 1e-06)" in error) == (0, True)
     dphh("ledger", "release", "one", "--out", tmp_path / "back")
     assert Release.load(tmp_path / "back").run_id == "one"
+    code, _, error = dphh("ledger", "add", "second", path, *READ, *COST, "--rule", "divergence")
+    assert (code, "files of it are those of notes too: each run on them pays all" in error) == (
+        0,
+        True,
+    )
     code, _, error = dphh("ledger", "remove", "notes")
     assert (code, "has paid for 1 run" in error) == (2, True)
     for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
