@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from dphh.privacy.counts import (
     IntervalMargins,
@@ -16,7 +18,8 @@ from dphh.privacy.counts import (
     interval_margins,
     sigma_on_grid,
 )
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import number
 
@@ -42,6 +45,14 @@ class Level:
         return {"kind": self.kind, **plain}
 
 
+class Noise(Protocol):
+    """The noise of a level, on the integers."""
+
+    def tail_lower_bound(self, k: int) -> Fraction:
+        """A lower bound on P(noise >= k), for every integer k."""
+        ...
+
+
 class LevelOnGrid(Level):
     """Noise and threshold on the integer grid where 2^grid_bits is one user."""
 
@@ -52,6 +63,18 @@ class LevelOnGrid(Level):
     def sigma(self) -> float:
         """The noise's standard deviation in users: in units of a one-item user's weight."""
         return self.sigma_grid / 2.0**self.grid_bits
+
+    @property
+    def noise(self) -> Noise:
+        """The noise of a sum of weights."""
+        return rounded_gaussian(self.sigma_grid)
+
+    def chances_to_miss(self: Any, weights: Integers) -> Floats:
+        """How likely a sum of each of these weights stays below the threshold, about."""
+        from scipy.special import ndtr  # slow to import
+
+        missed = ndtr((self.threshold_grid - 0.5 - weights) / self.sigma_grid)
+        return np.asarray(missed, dtype=np.float64)
 
     def _grid_to_users(self, grid: int) -> float:
         return grid / 2.0**self.grid_bits

@@ -49,7 +49,7 @@ class Scripted:
 
 
 def register_draws(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Register `dphh_noise`, `dphh_votes`, `dphh_word` and `dphh_report`."""
+    """Register the functions that draw."""
     found = functions(randomness)
-    for name in ("noise", "votes", "word", "report"):
+    for name in ("noise", "truncated_noise", "votes", "word", "report"):
         register(con, name, found[name], Vocabulary(), [])

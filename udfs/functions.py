@@ -26,6 +26,7 @@ from dphh.udfs.noise.absent import (
 )
 from dphh.udfs.noise.randomness import Randomness
 from dphh.udfs.noise.sampler import bin_of, noise_of_rows
+from dphh.udfs.noise.truncated import truncated_noise_of_rows
 from dphh.udfs.rules.counts import contributions_to_counts
 from dphh.udfs.rules.forecast import (
     caps_of_purses,
@@ -111,6 +112,9 @@ def functions(randomness: Randomness) -> dict[str, Function]:
 
     return {
         "noise": drawing(noise_of_rows, (TEXT, LONG, TEXT), LONG),
+        "truncated_noise": drawing(
+            truncated_noise_of_rows, (TEXT, ONE_LONG, ONE_LONG, ONE_LONG, ONE_TEXT), LONG
+        ),
         "votes": drawing(votes_of_rows, (TEXT, LONG, ONE_UINT64, ONE_LONG, ONE_TEXT), LONG),
         "word": drawing(random_words_of_rows, (TEXT, ONE_TEXT), UINT64_AS_DECIMAL),
         "report": drawing(

@@ -12,7 +12,6 @@ import numpy as np
 
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.privacy.search import least_whole
-from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.weights import weight
 
 #: The ways that a run may find the items of one length: each is some rounds, any of which may. A
@@ -49,10 +48,8 @@ def _missed_by(level: Any, users: int, held: int) -> Fraction:
     who holds more than `max_items`, a random choice of that many counts."""
     own = weight(level.grid_bits, min(held, level.max_items))
     if held <= level.max_items:
-        noise = rounded_gaussian(level.sigma_grid)
-        return 1 - noise.tail_lower_bound(level.threshold_grid - users * own)
-    from scipy.special import ndtr  # slow to import
-    from scipy.stats import binom
+        return 1 - level.noise.tail_lower_bound(level.threshold_grid - users * own)
+    from scipy.stats import binom  # slow to import
 
     share = level.max_items / held
     low, high = binom.ppf([1e-9, 1 - 1e-9], users, share)
@@ -61,6 +58,4 @@ def _missed_by(level: Any, users: int, held: int) -> Fraction:
     # A number in `counted` stands for all numbers up to the next one, which are not smaller: so the
     # probability of finding the item is underestimated (except for the 1e-9 below the first one).
     mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
-    return Fraction(
-        float(mass @ ndtr((level.threshold_grid - 0.5 - counted * own) / level.sigma_grid))
-    )
+    return Fraction(float(mass @ level.chances_to_miss(counted * own)))

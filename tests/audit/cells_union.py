@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from dphh import Corpus, Plan, counts, items, ngrams
 from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.set_union.levels import SetUnionLevel
+from dphh.mechanisms.set_union.levels import SetUnionLevel, SingleLevel
 from dphh.mechanisms.set_union.methods import Method
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.udfs.noise.table import rounded_gaussian
@@ -64,6 +64,31 @@ def _new_item(engine: str, folder: Path, size: int, method: Method, *beside: str
     seen = groups_of([name for name in found if name.endswith("/new")], groups)
     none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
     return Measured.of(plan, "a user of one new item", in_turn(seen), float(1 - none))
+
+
+def single_new(engine: str, folder: Path, size: int) -> Measured:
+    plan, groups = items(**UNION, max_items=1, method="single"), 8000 * size
+    corpus = written(folder, extra("g || '/new'", groups), item="what")
+    seen = groups_of([*scores(released_once(plan, corpus, engine))], groups)
+    (level,) = plan.levels
+    assert isinstance(level, SingleLevel)
+    return Measured.of(plan, "a user of one new item", in_turn(seen), level.edge / 2**64)
+
+
+def single_shared(engine: str, folder: Path, size: int) -> Measured:
+    """An item of as many others as the noise reaches. Its highest score tells of the user, which
+    nothing else does for sure; lower ones are likelier by at most e^epsilon."""
+    plan, groups = items(**UNION, max_items=1, method="single"), 8000 * size
+    (level,) = plan.levels
+    assert isinstance(level, SingleLevel)
+    shared = "g || '/shared'"
+    corpus = written(
+        folder, others(2 * level.reach, shared, groups), extra(shared, groups), item="what"
+    )
+    found = scores(released_once(plan, corpus, engine))
+    speaks = groups_of([name for name in found if found[name] > 3 * level.reach], groups)
+    says = f"a user of an item of {with_noun(2 * level.reach, 'other')}"
+    return Measured.of(plan, says, in_turn(speaks), level.edge / 2**64)
 
 
 def items_shared(engine: str, folder: Path, size: int) -> Measured:
@@ -307,7 +332,7 @@ def counts_over(engine: str, folder: Path, size: int) -> Measured:
 
 
 CELLS = (
-    items_new, items_shared, items_new_and_shared, sips_new, sips_shared, dpne_words,
-    dpne_new_pair, dpne_all_levels, forecast_words,
+    items_new, single_new, single_shared, items_shared, items_new_and_shared, sips_new,
+    sips_shared, dpne_words, dpne_new_pair, dpne_all_levels, forecast_words,
     forecast_new_pair, forecast_shared_pair, counts_within, counts_over,
 )  # fmt: skip

@@ -12,12 +12,27 @@ from dphh.udfs.noise import sampler as noise
 from tests.audit import cells_prior
 from tests.audit.__main__ import CELLS, engine_of
 from tests.audit.cells_prior import unlisted_words
-from tests.audit.cells_union import counts_within, dpne_all_levels, items_new, sips_shared
+from tests.audit.cells_union import (
+    counts_within,
+    dpne_all_levels,
+    items_new,
+    single_new,
+    single_shared,
+    sips_shared,
+)
 from tests.audit.measure import DAILY, Cell, Measured
 from tests.conftest import full
 
 #: Those whose trials stand side by side in few runs.
-QUICK = {*cells_prior.CELLS, items_new, sips_shared, dpne_all_levels, counts_within}
+QUICK = {
+    *cells_prior.CELLS,
+    items_new,
+    single_new,
+    single_shared,
+    sips_shared,
+    dpne_all_levels,
+    counts_within,
+}
 
 
 def check(found: Measured) -> None:

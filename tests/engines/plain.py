@@ -15,7 +15,7 @@ import pyarrow as pa
 from dphh.level import CountsLevel
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel, SingleLevel
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.udfs.rules.forecast import Spending
 from tests.draws import register_draws
@@ -102,6 +102,19 @@ class Plain:
         )
         found = self.released(1)
         return {gram: found[gram] for gram in found.keys() - before.keys()}
+
+    def single_items(self, level: SingleLevel, purpose: str) -> dict[Gram, int]:
+        """Optimal selection; what it releases, with its noised counts."""
+        self.run("held_items")
+        self.run(
+            "single_items",
+            salt=self._salt(purpose),
+            ratio=level.ratio,
+            reach=level.reach,
+            edge=level.edge,
+            purpose=purpose,
+        )
+        return self.released(1)
 
     def items_rounds(
         self, levels: Sequence[SetUnionLevel], follows: Sequence[Any], purpose: str

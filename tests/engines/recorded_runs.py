@@ -78,6 +78,8 @@ PAIRS = [("w1",), ("w2",), ("w1", "w8"), ("not", "there")]
 CASES = {
     "items": Case(partial(ITEMS, method="gaussian"), COMMON, ((1, 1),)),
     "items, counted": Case(partial(ITEMS, method="gaussian", counts=0.3), COMMON, ((1, 1),)),
+    "single": Case(partial(ITEMS, max_items=1, method="single"), COMMON, ((1, 1),)),
+    "single, counted": Case(partial(ITEMS, max_items=1, counts=0.3), COMMON, ((1, 1),)),
     "sips": Case(partial(ITEMS, method="sips"), NEAR, ROUNDS),
     "sips of few words": Case(partial(ITEMS, method="sips"), FEW, ROUNDS),
     "adaptive": Case(partial(ITEMS, method="adaptive"), NEAR, ROUNDS),
@@ -141,6 +143,7 @@ CASES = {
 #: By name; where they live is their own affair.
 DRAWING = (
     "draw_rounded_gaussian",
+    "draw_truncated_geometric",
     "draw_noise_at_least",
     "draw_binomial",
     "draw_binomial_of_any_size",

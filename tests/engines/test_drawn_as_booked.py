@@ -9,7 +9,7 @@ worked out from its texts and from what was released below, in plain Python.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log, log1p, sqrt
+from math import exp, log, log1p, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -288,8 +288,26 @@ def local(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     return Spent()
 
 
+def single(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    """One draw for each held item, of noise whose law falls by no more than was booked."""
+    draws = run.asked.of(step)
+    assert {draw.name for draw in draws} <= {"draw_truncated_geometric"}
+    laws = {draw.asked["noise"] for draw in draws}
+    assert sum(draw.asked["count"] for draw in draws) == len(run.held(1)) == run.asked.words[step]
+    found = next(event for event in run.booked if event.kind == "approximate")
+    for law in laws:
+        assert (law.ratio, law.reach, law.edge) == (
+            level["ratio"], level["threshold_grid"] - 1, level["edge"],
+        )  # fmt: skip
+        assert law.ratio / 2.0**32 <= exp(found.epsilon)
+        assert law.edge / 2.0**64 <= found.delta
+    assert level["max_items"] == 1
+    return Spent()
+
+
 KINDS = {
     "set_union": set_union,
+    "single": single,
     "choice": set_union,
     "alone": set_union,
     "weighed": weighed,

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, counts, ldp_trie
+from dphh import Corpus, counts, items, ldp_trie
 from dphh.engines import ENGINES
 from dphh.engines.host import Lookup
 from dphh.mechanisms.counts.of_found import CountsOptions
@@ -39,6 +39,7 @@ from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.ngrams.run import draw_dpne_level
+from dphh.mechanisms.set_union import single
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.set_union.price import price_set_union
@@ -122,6 +123,20 @@ def test_words_of_every_round_of_a_set_union(engine, of_ngrams, others, newcomer
                 known += released
 
     is_added_up(rounds, others, newcomer, 2**BITS)
+
+
+@of_neighbours
+def test_one_word_of_each_user_by_optimal_selection(engine, others, newcomer):
+    """All words at the top of their noise: each that anybody keeps reaches the threshold."""
+    (level,) = items(epsilon=1, delta=1e-6, max_items=1, counts=0).levels
+
+    def one(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, NoNoise()) as host:
+            host.gather("users", ReadWords())
+            ((_, passed),) = single.run([level], host, unstored)
+        yield Counter({key: noisy - level.reach for key, noisy in sums(passed).items()})
+
+    is_added_up(one, others, newcomer, 1)
 
 
 @of_neighbours

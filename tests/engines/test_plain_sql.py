@@ -30,6 +30,7 @@ from dphh.mechanisms.counts.run import (
     noised_counts,
     noised_histogram,
 )
+from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
@@ -49,7 +50,7 @@ from tests.engines.ladders import (
     valid,
     weights,
 )
-from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds
+from tests.engines.levels import bare_level, few, host_on, in_adaptive_rounds, in_rounds, unstored
 from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, local_plan, prefixes
 
@@ -79,6 +80,18 @@ def test_a_set_union_of_anything_is_the_plain_one(engine, rows, cap, bits, seed)
     level = bare_level(cap, bits=bits)
     plain = Plain(rows, SeededRandomness(seed)).set_union(level, "round 1")
     assert in_rounds(engine, corpus_of(rows), SeededRandomness(seed), [level]) == [plain]
+
+
+@given(rows=ROWS, epsilon=st.sampled_from([0.5, 1.0, 8.0]), seed=SEEDS)
+@FEW
+def test_optimal_selection_is_the_plain_one(engine, rows, epsilon, seed):
+    plan = items(epsilon=epsilon, delta=0.1, max_items=1, counts=0)
+    (level,) = plan.levels
+    plain = Plain(rows, SeededRandomness(seed)).single_items(level, "items/single")
+    with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
+        (done,) = items_levels(plan.price, host, unstored, " ")
+    found = done.rows.select(["tokens", "score"]).to_pylist()
+    assert plain == {tuple(row["tokens"]): row["score"] for row in found}
 
 
 @given(

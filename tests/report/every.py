@@ -43,6 +43,7 @@ def plans(users: int) -> Iterator[tuple[str, Plan]]:
     prior = {"prior": PRIOR, "prior_is_public": True}
     for method in ("auto", "gaussian", "sips", "adaptive"):
         yield f"items {method}", items(words, method=method, **BUDGET)
+    yield "items single", items(whole, max_items=1, **BUDGET)
     yield "items of lists", items(lists, **BUDGET)
     for said, how in COUNTED.items():
         yield f"{said}items", items(words, **how, **BUDGET)

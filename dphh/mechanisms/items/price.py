@@ -37,7 +37,7 @@ from dphh.wording.options import check_choice, check_whole
 
 HELP = {
     "max_items": "The most items that a user counts for.",
-    "method": "auto, gaussian, sips or adaptive.",
+    "method": "auto, gaussian, sips, adaptive or single.",
     **PRIOR_HELP,
     "domain": "All items to look at: a file, or a release.",
     **CountsOptions.HELP,
@@ -50,6 +50,9 @@ THEOREM_WITH_PRIOR = (
 )
 #: Of the released items of a prior, at most this share is expected to be spurious.
 MOST_SPURIOUS_SHARE = 0.01
+#: The share for counts beside method "single": with it, counts have the noise that they have beside
+#: a Gaussian by SHARE_OF_FINDING.
+SHARE_BESIDE_SINGLE = 0.3
 
 
 def price_items(
@@ -69,9 +72,10 @@ def price_items(
 ) -> Price:
     """Single items that many users hold.
 
-    A first round of very little budget chooses among three methods of differentially private set
-    union, or `method` does: "gaussian", the weighted Gaussian policy; "sips", three rounds of it,
-    each freeing the users of what is found already, better where users hold many popular items;
+    Where users count for one item (`max_items=1`), method "single" has the lowest threshold that
+    there can be. Else a first round of very little budget chooses between one round and several.
+    `method` names one: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each
+    freeing the users of what is found already, better where users hold many popular items;
     "adaptive", in which users also give more to what earlier rounds' noise shows near the
     threshold, better still there. `max_items` is about what a typical user holds.
 
@@ -107,7 +111,9 @@ def price_items(
     given = checked_prior(prior, prior_text, prior_is_public)
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    counting = CountsOptions.from_options(counts, by, groups, min_users, default=SHARE_OF_FINDING)
+    is_single = max_items == 1 and method in ("auto", "single") and prior is None
+    share = SHARE_BESIDE_SINGLE if is_single else SHARE_OF_FINDING
+    counting = CountsOptions.from_options(counts, by, groups, min_users, default=share)
     if given is not None:
         return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # As floats, so that 1 and 1.0 are the same request in the ledger.

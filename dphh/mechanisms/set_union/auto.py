@@ -50,8 +50,10 @@ THEOREM = (
     "docs/items.md), with the exact Gaussian curve (Balle & Wang 2018); both directions"
 )
 
-#: The first round's share of 1 / sigma^2, and its threshold's share of delta.
-CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
+#: The first round's least and largest share of 1 / sigma^2, and its threshold's share of delta.
+LEAST_CHOICE_SHARE, MOST_CHOICE_SHARE, CHOICE_DELTA = 3e-4, 3e-3, 1 / 512
+#: Noise of the first round, in users, with which it sees what is popular among some 50,000 users.
+CHOICE_SIGMA = 160.0
 #: The share of delta for what follows the first round is a multiple of 1 / DELTA_PARTS.
 DELTA_PARTS = 256
 
@@ -69,7 +71,8 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         finding = counting.sigma_of_finding(rounds) ** -2
         counted = rounds**-2 - finding if counting.share else 0.0
         one = gaussian_sigma(epsilon, for_curve * delta_share * delta) ** -2 - counted
-        choosing = CHOICE_SHARE * finding
+        most = min(CHOICE_SIGMA**-2, MOST_CHOICE_SHARE * finding)
+        choosing = max(LEAST_CHOICE_SHARE * finding, most)
         event = ChosenUnionEvent(
             choosing**-0.5,
             (one - choosing) ** -0.5,

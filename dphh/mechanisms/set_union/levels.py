@@ -7,6 +7,8 @@ from math import ceil
 from typing import ClassVar
 
 from dphh.level import LevelOnGrid
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.noise.truncated import TruncatedGeometric, truncated_geometric
 from dphh.udfs.rules.weights import RoundNoise
 from dphh.wording.lines import number, with_noun
 
@@ -54,6 +56,38 @@ class ReweighedLevel(SetUnionLevel):
     weights of earlier rounds. Its threshold is valid for any weights."""
 
     kind: ClassVar[str] = "weighed"
+
+
+@dataclass(frozen=True)
+class SingleLevel(SetUnionLevel):
+    """What a plan fixes for optimal selection: its noise is truncated geometric, of the deviation
+    `sigma_grid`, rounded up, and its threshold is that noise's reach plus 1. A grid unit is a
+    user."""
+
+    kind: ClassVar[str] = "single"
+
+    #: At most e^epsilon, and P(noise = reach): in units of 2^-32 and 2^-64.
+    ratio: int = 0
+    edge: int = 0
+
+    @property
+    def reach(self) -> int:
+        return self.threshold_grid - 1
+
+    @property
+    def noise(self) -> TruncatedGeometric:
+        return truncated_geometric(self.ratio, self.reach, self.edge)
+
+    def chances_to_miss(self, weights: Integers) -> Floats:
+        return self.noise.chances_below(self.threshold_grid - weights)
+
+    def in_words(self) -> tuple[str, ...]:
+        return (
+            "each user counts for one item; a user who holds several, for one of them at random",
+            f"noise: never more than {with_noun(self.reach, 'user')} ({number(self.sigma)} is one "
+            "standard deviation)",
+            f"threshold: {self.threshold_grid:,} users",
+        )
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Literal
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
-from dphh.mechanisms.set_union import adaptive, auto, gaussian, sips
+from dphh.mechanisms.set_union import adaptive, auto, gaussian, single, sips
 from dphh.mechanisms.set_union.draws import draw_separately, separate_draws
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost
 
-Method = Literal["auto", "gaussian", "sips", "adaptive"]
+Method = Literal["auto", "gaussian", "sips", "adaptive", "single"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ METHODS: dict[str, SetUnionMethod] = {
     "auto": SetUnionMethod(
         auto.THEOREM, auto.price, auto.run, auto.draws, if_too_little="gaussian"
     ),
+    "single": SetUnionMethod(single.THEOREM, single.price, single.run, single.draws),
     "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_separately, separate_draws),
     "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_separately, separate_draws),
     "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, adaptive.draws),

@@ -30,6 +30,8 @@ def price_set_union(
 ) -> Price:
     check_choice("method", method, [*METHODS])
     asked, instead = (epsilon, delta, max_items, counting), METHODS[method].if_too_little
+    if method == "auto" and max_items == 1:
+        method = "single"
     priced: RoundsAndCost | None = None
     try:
         priced = METHODS[method].price(*asked)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dphh.engines.polars.steps import Tables, step
+from dphh.udfs.noise.truncated import draw_truncated_geometric, truncated_geometric
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
@@ -38,6 +39,30 @@ def words_of_round(
     # Only a test's randomness depends on how a word is spelled.
     names = host.spelled(held["key"]) if host.randomness.is_test else None
     return {"noised": host.noised(held, sigma, purpose, names)}
+
+
+@step
+def single_items(
+    host: PolarsHost,
+    *,
+    w: Any,
+    max_items: int,
+    grid_bits: int,
+    salt: int,
+    ratio: int,
+    reach: int,
+    edge: int,
+    purpose: str,
+) -> Tables:
+    """How many users keep each word, of which a user keeps one, and truncated geometric noise."""
+    bounding = (*USERS_COLUMNS, max_items, grid_bits, salt, w)
+    sums = histogram(host, host.table("users"), "contributions_of_words", *bounding)
+    held = host.collect("single_items", sums.with_columns(has_weight=pl.col("weight") > 0))
+    names = host.spelled(held["key"]).to_arrow() if host.randomness.is_test else None
+    law = truncated_geometric(ratio, reach, edge)
+    noise = draw_truncated_geometric(host.randomness, law, held.height, purpose, names)
+    noisy = held["weight"] + pl.Series(noise, dtype=pl.Int64)
+    return {"noised": held.with_columns(noisy=noisy).drop("weight")}
 
 
 @step

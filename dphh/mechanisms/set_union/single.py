@@ -1,0 +1,86 @@
+"""Method "single": optimal selection for users of one item (Desfontaines, Voss, Gipson & Mandayam
+2022).
+
+Each user counts for one item. A count gets truncated geometric noise, which is never above its
+reach; an item is released if the sum is above the reach, with the sum as its score. No rule that is
+(epsilon, delta)-differentially private selects an item of any count more often, but for the
+rounding of the reach to an integer. So the threshold is half of a Gaussian's; but the step is an
+(epsilon, delta) one, which composes less well with many others. The proof: docs/items.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.errors import UsageError
+from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within
+from dphh.mechanisms.running import Draws, steps_of
+from dphh.mechanisms.set_union.draws import bounding_parameters
+from dphh.mechanisms.set_union.levels import SetUnionLevel, SingleLevel
+from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE
+from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event
+from dphh.privacy.selection import delta_of, selection_noise
+
+THEOREM = (
+    "optimal selection for users of one item (Desfontaines, Voss, Gipson & Mandayam 2022), by "
+    "truncated geometric noise in exact integers: an (epsilon, delta) step; both directions "
+    "(proof: docs/items.md)"
+)
+PURPOSE = "items/single"
+STEPS = "single_items", "released_words"
+
+
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+    if max_items != 1:
+        raise UsageError(
+            f"method: 'single' is for users who count for one item, found max_items {max_items:,}; "
+            "give max_items=1, or method='auto'"
+        )
+    part = 1 - counting.share
+    noise = selection_noise(part * epsilon, part * delta)
+    level = SingleLevel(
+        level=1,
+        max_items=1,
+        grid_bits=0,
+        sigma_grid=noise.deviation,
+        threshold_grid=noise.reach + 1,
+        ratio=noise.ratio,
+        edge=noise.edge,
+    )
+    found = EpsilonDeltaEvent(part * epsilon, delta_of(noise), "optimal selection")
+    events: tuple[Event, ...] = (found,)
+    shares = (("an item that one user alone holds, and the noise's ends", part * delta),)
+    if counting.share:
+        spare = DeltaEvent(counting.arithmetic_delta(epsilon), NOISE_TABLE_NOTE)
+        events = (found, counts_event_within([found, spare], epsilon, delta), spare)
+        shares += (
+            ("counts of what is found", counting.share * delta - spare.delta),
+            (NOISE_TABLE_NOTE, spare.delta),
+        )
+    return (level,), events, shares
+
+
+def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
+    (level,) = levels
+    yield level, once(PURPOSE, partial(_draw, host, level))
+
+
+def _draw(host: Host, level: SetUnionLevel) -> Any:
+    assert isinstance(level, SingleLevel)
+    bounding = bounding_parameters(host, level, PURPOSE)
+    host.run("single_items", reach=level.reach, w=Lookup(None), **bounding)
+    # noised (key, has_weight, noisy)
+    passed = host.take("released_words", threshold=level.threshold_grid)
+    # passed (key, noisy)
+    host.drop("noised")
+    return passed
+
+
+def draws(levels: Sequence[SetUnionLevel]) -> Draws:
+    (level,) = levels
+    assert isinstance(level, SingleLevel)
+    yield PURPOSE, steps_of(level, PURPOSE, *STEPS, reach=level.reach, w=None)
