@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dphh.level import Noise
 from dphh.mechanisms.terms import FINDING_PROBABILITY
 from dphh.privacy.search import least_whole
 from dphh.udfs.rules.weights import weight
@@ -48,7 +49,8 @@ def _missed_by(level: Any, users: int, held: int) -> Fraction:
     who holds more than `max_items`, a random choice of that many counts."""
     own = weight(level.grid_bits, min(held, level.max_items))
     if held <= level.max_items:
-        return 1 - level.noise.tail_lower_bound(level.threshold_grid - users * own)
+        noise: Noise = level.noise
+        return 1 - noise.tail_lower_bound(level.threshold_grid - users * own)
     from scipy.stats import binom  # slow to import
 
     share = level.max_items / held

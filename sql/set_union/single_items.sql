@@ -1,6 +1,6 @@
 -- Optimal selection for users of one item (Desfontaines, Voss, Gipson & Mandayam 2022): each user
--- adds 1 to one word, and each count has truncated geometric noise. What reaches the noise's reach
--- plus 1 is released (released_words.sql). A word that no user keeps never does, whatever its noise.
+-- adds 1 to one word, and each count has truncated geometric noise. What is above the noise's reach
+-- is released (released_words.sql). A word that no user keeps never does, whatever its noise.
 -- In: users (user_hashes, lengths, ids, words), each row with lists of many whole users;
 -- $w, NULL: weights are equal.
 -- Out: noised (key, has_weight, noisy), drawn once, because the noise is stored in a table before

@@ -53,7 +53,9 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
     )
     found = EpsilonDeltaEvent(part * epsilon, delta_of(noise), "optimal selection")
     events: tuple[Event, ...] = (found,)
-    shares = (("an item that one user alone holds, and the noise's ends", part * delta),)
+    shares: tuple[tuple[str, float], ...] = (
+        ("an item that one user alone holds, and the noise's ends", part * delta),
+    )
     if counting.share:
         spare = DeltaEvent(counting.arithmetic_delta(epsilon), NOISE_TABLE_NOTE)
         events = (found, counts_event_within([found, spare], epsilon, delta), spare)
