@@ -230,13 +230,20 @@ def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, st
     counting = counting_of(manifest)
     if counting.get("min_users") or counting["simultaneous"] or are_periods(manifest):
         return {}
-    columns = shown.pivot("group_name", index="tokens", values="estimate").drop_nulls()
-    counts = [noised_counts(manifest, columns[group]) for group in groups_of(manifest)]
+    keys = zip(map(tuple, shown["tokens"].to_list()), shown["group_name"], strict=True)
+    numbers = dict(zip(keys, shown["estimate"], strict=True))
+    groups = groups_of(manifest)
+    whole = [
+        tokens
+        for tokens in dict.fromkeys(tokens for tokens, _ in numbers)
+        if all((tokens, group) in numbers for group in groups)
+    ]
+    if not whole:
+        return {}
+    columns = (pl.Series([numbers[tokens, group] for tokens in whole]) for group in groups)
+    counts = [noised_counts(manifest, column) for column in columns]
     sums = zip(*total(counts, counting["confidence"]), strict=True)
-    return {
-        (tuple(tokens), None): Bar(*map(int, numbers))
-        for tokens, numbers in zip(columns["tokens"].to_list(), sums, strict=True)
-    }
+    return {(tokens, None): Bar(*map(int, ends)) for tokens, ends in zip(whole, sums, strict=True)}
 
 
 def _only(groups: Sequence[str | None], bars: Bars) -> str | None:

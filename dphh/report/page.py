@@ -20,7 +20,7 @@ from dphh.report import moves, plan_lines, sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, tables_of
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
-from dphh.report.rows import day_of, rows_of
+from dphh.report.rows import day_of
 from dphh.report.sentences import Released, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
@@ -62,14 +62,12 @@ class Part:
 
     @property
     def what(self) -> str:
-        """How much was found of which rows, and when: a line."""
+        """How much was found, and when."""
         shown = [table for table in self.tables if not table.is_aside]
         found = ", ".join(f"{table.count:,} {table.kind}" for table in shown)
         day = day_of(self.release.manifest)
         done = "counted" if sentences.has_every_given_item(self.release.manifest) else "found"
-        rows = rows_of(self.release.manifest)
-        of = f"{rows[:1].upper()}{rows[1:]}: " if rows else ""
-        return f"{of}{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
+        return f"{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
 
     @property
     def floor(self) -> int:

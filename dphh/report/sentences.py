@@ -183,20 +183,20 @@ def meaning_of_missing(manifest: Manifest) -> str:
     said = (
         "Everything that was asked for is here, whether many hold it or nobody does."
         if given
-        else "What is not here may still be in the data: what few people hold is left out, and so "
-        "is what nobody holds."
+        else "What is not here may still be in the data: what few people share is left out, and so "
+        "is what nobody does."
     )
-    others = "" if given else " who hold nothing else; more are needed if they hold other items"
+    others = "" if given else " if they share nothing else; more if they share other items, too"
     by_length = [
-        f"{with_noun(users, 'user')} ({with_noun(length, 'word')})"
+        f"{with_noun(users, 'person')} ({with_noun(length, 'word')})"
         for length, users in finds.get("users_by_length", ())
     ]
-    *fewer, most = by_length or [with_noun(finds["users"], "user")]
+    *fewer, most = by_length or [with_noun(finds["users"], "person")]
     sizes = f"{', '.join(fewer)} or {most}" if fewer else most
     return (
-        f"{said} At this price {finds['what']} with probability {finds['probability']:g} when held "
-        f"by at least {sizes}{others}."
-    )
+        f"{said} For a probability of {finds['probability']:g} that {finds['what']}, it takes "
+        f"{sizes}{others}."
+    ).replace("persons", "people")
 
 
 def holders_line(manifest: Manifest) -> str:

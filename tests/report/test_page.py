@@ -95,7 +95,7 @@ def test_findings_come_first_and_the_promise_last():
     page = page_of(release)
     folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
     assert "theorem" in page and "theorem" not in folded
-    missing = "at least 41 users (1 word), 62 users (2 words) or 77 users (3 words)"
+    missing = "it takes 41 people (1 word), 62 people (2 words) or 77 people (3 words)"
     assert missing in Seen(folded).text
 
 

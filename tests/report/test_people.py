@@ -112,6 +112,10 @@ def test_all_together_is_a_sum_and_only_one_group_is_said_to_be_the_only_one():
     ]  # fmt: skip
     page = Seen(page_of(release)).text
     assert page.count("only DE") == 1 and "several times in “all together”" in page
+    for name in ("tokens", "all together"):  # groups are called as their owner likes
+        held = {"a b": {name: (90, 70, 110), "other": (0, 0, 20)}}
+        odd = tables_of(within_country(held, [name], noise), 9)[0]
+        assert odd.names == ("all together", name) and odd.rows[0].only == name
     chosen = within_country(people, noise={**noise, "min_users": 5})
     assert tables_of(chosen, 9)[0].groups == ("DE", "US")
 
