@@ -5,22 +5,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from dphh.columns import OTHER_GROUP
 from dphh.privacy.counts import (
     IntervalMargins,
     checked_confidence,
     chosen_bound,
     counts_grid_bits,
+    factors_of_sizes,
     interval_margins,
     sigma_on_grid,
 )
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import rounded_gaussian
-from dphh.udfs.rules.counts import Weighing
+from dphh.udfs.rules.counts import HeldHistogram, RoughWeights, Weighing
 from dphh.wording.lines import number
 
 
@@ -114,7 +117,8 @@ class CountsLevel(LevelOnGrid):
     level: int
     #: n, the number of counts: items times groups.
     keys: int
-    #: K: a user who holds more keys adds less than one user to each.
+    #: K: a user who holds more keys, or of a larger sum of squared factors, adds less than one user
+    #: to each.
     max_items: int
     grid_bits: int
     sigma_grid: int
@@ -122,7 +126,9 @@ class CountsLevel(LevelOnGrid):
     relative_sigma: float
     confidence: float
     simultaneous: bool
-    #: The noised losses: what bounding removed from the users of each class. None in a plan.
+    #: In how many groups each item is counted.
+    groups_of_item: int = 1
+    #: The noised losses: what bounding removed. None in a plan.
     lost_grid: tuple[int, ...] | None = None
     #: True: a key must be the beginning of a sequence, or all of it. False: any run of tokens.
     beginnings: bool = False
@@ -130,6 +136,12 @@ class CountsLevel(LevelOnGrid):
     min_users: int = 0
     #: With `min_users`: how many were shown of which, as intervals follow from it. None in a plan.
     families: tuple[Family, ...] | None = None
+    #: Sigma of the noise of rough counts, by which the run chooses factors, and the bits of their
+    #: grid. 0: all factors are 1.
+    rough_sigma: int = 0
+    rough_bits: int = 0
+    #: The noised rough counts. None in a plan, and if all factors are 1.
+    rough_grid: tuple[int, ...] | None = None
     #: Sigma of the noise of a histogram of how many keys users hold, by which the run chooses K; of
     #: a plan, `max_items` is then an example. 0: K was given.
     held_sigma: int = 0
@@ -144,48 +156,73 @@ class CountsLevel(LevelOnGrid):
         max_items: int,
         confidence: float,
         simultaneous: bool,
+        groups: int = 1,
         beginnings: bool = False,
         min_users: int = 0,
     ) -> CountsLevel:
         """The level whose noise is `relative_sigma` times a user's L2 norm."""
-        most = min(max_items, keys)
-        bits = counts_grid_bits(relative_sigma * sqrt(most), keys, most)
-        return cls(
+        level = cls(
             level=1,
             keys=keys,
-            max_items=most,
-            grid_bits=bits,
-            sigma_grid=sigma_on_grid(relative_sigma, most, bits),
+            max_items=0,
+            grid_bits=0,
+            sigma_grid=0,
             relative_sigma=relative_sigma,
             confidence=checked_confidence(confidence),
             simultaneous=simultaneous,
+            groups_of_item=groups,
             beginnings=beginnings,
             min_users=min_users,
         )
+        return level._bounded_by(min(max_items, keys))
+
+    def _bounded_by(self, most: int) -> CountsLevel:
+        sigma = self.relative_sigma * sqrt(most)
+        bits = counts_grid_bits(sigma)
+        on_grid = sigma_on_grid(self.relative_sigma, most, bits)
+        return replace(self, max_items=most, grid_bits=bits, sigma_grid=on_grid)
 
     def to_json(self) -> dict[str, Any]:
         said = super().to_json()
         if not self.min_users:
             del said["min_users"], said["families"]
-        if not self.held_sigma:
-            del said["held_sigma"], said["held_grid"]
+        for chosen in ("rough", "held"):
+            if not said[f"{chosen}_sigma"]:
+                said = {name: x for name, x in said.items() if not name.startswith(chosen)}
         return said
 
     def chosen_by(self, held: Integers) -> CountsLevel:
         """The level with the K that follows from the noised histogram."""
-        most = chosen_bound(held, self.keys, self.relative_sigma)
-        bits = counts_grid_bits(self.relative_sigma * sqrt(most), self.keys, most)
-        return replace(
-            self,
-            max_items=most,
-            grid_bits=bits,
-            sigma_grid=sigma_on_grid(self.relative_sigma, most, bits),
-            held_grid=tuple(held.tolist()),
-        )
+        most = chosen_bound(held, self.weighing, self.relative_sigma)
+        return replace(self._bounded_by(most), held_grid=tuple(held.tolist()))
+
+    def weighed_by(self, rough: Integers) -> CountsLevel:
+        """The level with the factors that follow from the noised rough counts."""
+        return replace(self, rough_grid=tuple(rough.tolist()))
+
+    @cached_property
+    def factors(self) -> tuple[int, ...]:
+        if self.rough_grid is None:
+            return ()
+        return factors_of_sizes(np.array(self.rough_grid), self.rough_sigma)
 
     @property
     def weighing(self) -> Weighing:
-        return Weighing(self.keys, self.max_items, self.grid_bits)
+        most, bits = self.max_items, self.grid_bits
+        return Weighing(self.keys, most, bits, self.groups_of_item, self.factors)
+
+    @property
+    def rough_weights(self) -> RoughWeights:
+        return RoughWeights(self.keys, self.rough_bits)
+
+    @property
+    def histogram(self) -> HeldHistogram:
+        return HeldHistogram(self.weighing)
+
+    @property
+    def sigma(self) -> float:
+        """The noise's standard deviation in users; where factors differ, the mean of all counts."""
+        return super().sigma * float(np.mean(1 / self.weighing.factor))
 
     def margins(self, shown: Fraction = Fraction(1)) -> IntervalMargins:
         """How far an interval extends below and above a noised count; with `min_users`, if this
@@ -194,7 +231,7 @@ class CountsLevel(LevelOnGrid):
         return interval_margins(
             self.sigma_grid,
             self.confidence,
-            self.weighing.class_count,
+            self.weighing.losses,
             keys_at_once,
             shown if self.min_users else None,
         )
@@ -205,9 +242,10 @@ class CountsLevel(LevelOnGrid):
 
     @property
     def half_width(self) -> float:
-        """Half an interval's width in users, not including what bounding may have removed."""
+        """Half an interval's width in users, not including what bounding may have removed; where
+        factors differ, the mean of all counts."""
         margins = self.margins()
-        return self._grid_to_users(max(margins.below, margins.above))
+        return max(margins.below, margins.above) * self.sigma / self.sigma_grid
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
@@ -216,6 +254,8 @@ class CountsLevel(LevelOnGrid):
                 f"each user counts as one for up to K of {self.keys:,} counts; the run chooses K "
                 f"by a noised histogram of how many users hold; here K is {self.max_items:,}"
             )
+        if self.rough_sigma:
+            whole += "; rarer items get less noise, by an earlier rough count"
         shares = ", ".join(
             f"{self.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
         )
@@ -259,20 +299,26 @@ class FoundCounts:
         """A bound on the probability that an item of fewer than `min_users` users is released."""
         return (1 - self.confidence) / 2
 
-    def level(self, keys: int) -> CountsLevel:
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The groups of each item."""
+        return (None,) if self.by is None else (*self.groups, OTHER_GROUP)
+
+    def level(self, items: int) -> CountsLevel:
         return CountsLevel.of(
             self.relative_sigma,
-            keys,
+            items * len(self.names),
             self.max_items,
             self.confidence,
             False,
+            len(self.names),
             self.beginnings,
             self.min_users,
         )
 
     @property
     def noisiest_level(self) -> CountsLevel:
-        """The level with the most noise of all numbers of keys: that with 2 K keys."""
+        """The level with the most noise of all numbers of items: that with 2 K of them."""
         return self.level(2 * self.max_items)
 
     def to_json(self) -> dict[str, Any]:

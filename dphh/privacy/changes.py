@@ -9,9 +9,10 @@ has lost,
     later - earlier - t - L_earlier  <=  n_later - n_earlier  <=  later - earlier + t + L_later.
 
 N is a Gaussian, rounded, so N_later / g - N_earlier / g' exceeds a Gaussian of sd
-s = sqrt((sigma / g)^2 + (sigma' / g')^2) by 1 / 2g + 1 / 2g' at most. L needs a bound on x, which
-fails with part of the interval's share, and bounds on losses, which fail for all things at once
-with `LOST_SHARE` of the error a, not multiplied below.
+s = sqrt((sigma / g)^2 + (sigma' / g')^2) by 1 / 2g + 1 / 2g' at most, where g is the grid units of
+one user at that count. L needs a bound on x, which fails with part of the interval's share, and
+bounds on losses, which fail for all things at once with `LOST_SHARE` of the error a, not multiplied
+below.
 
 Which changed. Let n be the number of candidates: what was counted before any count was drawn or
 shown. Each interval may fail with probability a R / n (so it is wider than one that fails with
@@ -41,10 +42,8 @@ must be the number counted before that choice, so it is the larger of both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -52,12 +51,11 @@ from numpy.typing import NDArray
 
 from dphh.privacy.counts import (
     LOST_SHARE,
-    IntervalMargins,
-    lost_margins,
+    margin_of_losses,
     most_removed_by_bounding,
     upper_quantile,
 )
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.counts import Weighing
 
 #: Of an interval's share, the part for the bound on x that the bound on losses needs.
@@ -73,30 +71,24 @@ class NoisedCounts:
     losses: Integers
     weighing: Weighing
     sigma: int
+    #: Of each count.
+    keys: Integers
 
     @property
-    def sigma_in_users(self) -> float:
-        return self.sigma / self.weighing.unit
+    def unit(self) -> Integers:
+        """The grid units of one user at each count."""
+        return self.weighing.unit * self.weighing.factor[self.keys]
 
-    def taken(self, rows: Integers) -> NoisedCounts:
-        return replace(self, estimates=self.estimates[rows])
-
-    @cached_property
-    def most_noised(self) -> Integers:
-        """The most grid units that a noised weight may have been before it was rounded to users."""
-        unit = self.weighing.unit
-        return self.estimates * unit + (unit - unit // 2 - 1)
-
-    def lost_users(self, failing_x: float, failing_losses: Fraction) -> NDArray[np.float64]:
+    def lost_users(self, failing_x: float, failing_losses: float) -> Floats:
         """The most users that each count has lost to bounding. Fails with probability `failing_x`
         for each count, and with probability `failing_losses` for all at once."""
-        classes = self.weighing.class_count
-        if not classes:
-            return np.zeros(len(self.estimates))
-        margins = IntervalMargins(0, 0, lost_margins(self.sigma, classes, failing_losses))
-        x = self.most_noised + int(np.ceil(upper_quantile(failing_x) * self.sigma + 0.5))
-        taken = most_removed_by_bounding(np.maximum(x, 0), self.losses, self.weighing, margins)
-        return taken / self.weighing.unit
+        of_x = int(np.ceil(upper_quantile(failing_x) * self.sigma + 0.5))
+        # A noised weight may have been so much before it was rounded to users.
+        most_noised = self.estimates * self.unit + (self.unit - self.unit // 2 - 1)
+        x = np.maximum(most_noised + of_x, 0)
+        margin = margin_of_losses(self.sigma, self.weighing.losses, failing_losses)
+        how = self.losses, margin, self.weighing, self.keys
+        return most_removed_by_bounding(x, *how) / self.unit
 
 
 @dataclass(frozen=True)
@@ -143,17 +135,17 @@ def _combined(
     at most."""
     every = (*added, *subtracted)
     failing = 1 - Fraction(confidence)
-    are_bounded = any(counts.weighing.class_count for counts in every)
+    are_bounded = any(counts.weighing.losses for counts in every)
     lost = failing * LOST_SHARE * are_bounded
     side = float((failing - lost) / 2 * share)
-    spread = sqrt(sum(counts.sigma_in_users**2 for counts in every))
+    spread = np.sqrt(_sum((counts.sigma / counts.unit) ** 2 for counts in every))
     # A noised weight was rounded to a grid unit when it was drawn, and to a user when shown.
-    rounding = sum(1 / (2 * counts.weighing.unit) + 0.5 for counts in every)
+    rounding = _sum(1 / (2 * counts.unit) + 0.5 for counts in every)
     reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * spread + rounding
 
-    def lost_users(those: Sequence[NoisedCounts]) -> NDArray[np.float64]:
+    def lost_users(those: Sequence[NoisedCounts]) -> Floats:
         failing_x = side * _X_SHARE / max(len(those), 1)
-        lost_of_each = (counts.lost_users(failing_x, lost / len(every)) for counts in those)
+        lost_of_each = (counts.lost_users(failing_x, float(lost / len(every))) for counts in those)
         return sum(lost_of_each, start=np.zeros(1))
 
     middle = _sum(counts.estimates for counts in added)

@@ -34,7 +34,7 @@ weight is above c_i + m. A count in L is shown unless N_i < -m, and N_i is indep
     E[too low in F / R_F] <= sum over i in F of p E[i in L; 1 / R_F of S_i]
                           <= sum over i in F of p / (1 - p) E[i is shown; 1 / R_F] <= a_high. QED
 
-Octaves have no part in low ends. So of what is shown of a family, an expected share of at most
+Losses have no part in low ends. So of what is shown of a family, an expected share of at most
 a_low, half of a, has fewer than `min_users` users. And a given count of fewer is shown with
 probability a_low at most, since q <= 1.
 """
@@ -81,7 +81,13 @@ def chosen_intervals(
             )
             those = in_order[end - number : end]
             found[:, those] = count_intervals(
-                noised[shown[those]], losses, weighing, sigma, confidence, shown=share
+                noised[shown[those]],
+                losses,
+                weighing,
+                sigma,
+                confidence,
+                keys=shown[those],
+                shown=share,
             )
         enough = found[1] >= min_users
         if enough.all():

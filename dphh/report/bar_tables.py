@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
 from dphh.privacy.changes import total
-from dphh.report.change import noised_counts
+from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
     Manifest,
@@ -240,8 +240,16 @@ def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, st
     ]
     if not whole:
         return {}
-    columns = (pl.Series([numbers[tokens, group] for tokens in whole]) for group in groups)
-    counts = [noised_counts(manifest, column) for column in columns]
+    rows = pl.DataFrame({"tokens": whole})
+    counts = [
+        noised_counts(
+            manifest,
+            rows.with_columns(estimate=pl.Series([numbers[tokens, group] for tokens in whole])),
+            "estimate",
+            group,
+        )
+        for group in groups
+    ]
     sums = zip(*total(counts, counting["confidence"]), strict=True)
     return {(tokens, None): Bar(*map(int, ends)) for tokens, ends in zip(whole, sums, strict=True)}
 

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from dphh.columns import OTHER_GROUP
 from dphh.errors import UsageError
-from dphh.privacy.changes import NoisedCounts, changes
+from dphh.privacy.changes import changes
 from dphh.privacy.counts import checked_confidence
+from dphh.report.counting import noised_counts
 from dphh.report.phrases import with_visible_controls
 from dphh.report.sentences import Manifest, Released, counting_of, groups_of
-from dphh.udfs.rules.counts import Weighing
 from dphh.wording.lines import one_line
 
 #: What is said of a difference whose interval lies above 0, contains it, or lies below it.
@@ -55,17 +54,6 @@ class Side:
         return frame.drop_nulls("users")
 
 
-def noised_counts(manifest: Manifest, estimates: pl.Series) -> NoisedCounts:
-    """Numbers of users of a release, with what its manifest says of how they were made."""
-    counting = counting_of(manifest)
-    return NoisedCounts(
-        estimates.to_numpy(),
-        np.array(counting["lost_grid"], np.int64),
-        Weighing(counting["keys"], counting["max_items"], counting["grid_bits"]),
-        counting["sigma_grid"],
-    )
-
-
 def change(
     later: Released,
     earlier: Released | None,
@@ -100,8 +88,8 @@ def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     found = None
     if len(of_both):
         found = changes(
-            noised_counts(later.release.manifest, of_both["estimate"]),
-            noised_counts(earlier.release.manifest, of_both["estimate_before"]),
+            noised_counts(later.release.manifest, of_both, "estimate", later.group),
+            noised_counts(earlier.release.manifest, of_both, "estimate_before", earlier.group),
             max(len(of_both), later.candidates, earlier.candidates),
             confidence,
         )

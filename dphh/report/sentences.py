@@ -151,8 +151,7 @@ def counting_of(manifest: Manifest) -> Manifest:
 
 def users_may_be_bounded(manifest: Manifest) -> bool:
     """Whether a user may hold more items than count in full, and then adds less to each."""
-    counting = counting_of(manifest)
-    return bool(counting["max_items"] < counting["keys"])
+    return bool(counting_of(manifest)["lost_grid"])
 
 
 def meaning_of_counts(manifest: Manifest) -> str:

@@ -23,6 +23,7 @@ from dphh.price import Privacy
 from dphh.privacy.counts import chosen_bound, count_intervals
 from dphh.privacy.events import events_from_json
 from dphh.reader.content import Content
+from dphh.report.counting import keys_of_rows, weighing_of
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -33,7 +34,7 @@ from dphh.report.sentences import (
 )
 from dphh.report.shape import COUNTING, MANIFEST, is_plain_json, misfit
 from dphh.report.why import needed_slices
-from dphh.udfs.rules.counts import HeldHistogram, Weighing
+from dphh.udfs.rules.counts import HeldHistogram
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
@@ -94,14 +95,17 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
     if counting := counting_of(manifest):
         if found := misfit(counting, COUNTING):
             yield found
-        weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
-        if weighing.class_count != len(counting["lost_grid"]):
-            yield "its counts have no loss for each class of bounded users"
+        keys, groups = counting["keys"], counting["groups_of_item"]
+        if len(counting.get("rough_grid", range(keys))) != keys or keys % groups:
+            yield "it has not one rough count for each count, or not all groups of each item"
+        weighing = weighing_of(counting)
+        if weighing.losses != len(counting["lost_grid"]):
+            yield "its counts do not say what bounding removed"
         if held := counting.get("held_grid"):
-            told = counting["keys"], counting["relative_sigma"]
-            if len(held) != HeldHistogram(told[0]).coordinates:
+            if len(held) != HeldHistogram(weighing).coordinates:
                 yield "its histogram of how many counts users hold has other bins"
-            elif chosen_bound(np.array(held, np.int64), *told) != counting["max_items"]:
+            bound = chosen_bound(np.array(held, np.int64), weighing, counting["relative_sigma"])
+            if bound != counting["max_items"]:
                 yield "its max_items does not follow from how many counts users hold"
 
 
@@ -160,8 +164,9 @@ def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterato
             if rows["low"].min() < least:
                 yield f"it shows an interval that begins below {least:,} users (min_users)"
             share = min(Fraction(*each) for each in shares)
-        weighing = Weighing(counting["keys"], counting["max_items"], counting["grid_bits"])
-        fewest = rows["estimate"].to_numpy() * weighing.unit - weighing.unit // 2
+        weighing, keys = weighing_of(counting), keys_of_rows(rows, manifest)
+        user = weighing.unit * weighing.factor[keys]
+        fewest = rows["estimate"].to_numpy() * user - user // 2
         (_, least_low, least_high), (_, most_low, most_high) = (
             count_intervals(
                 noised,
@@ -169,10 +174,11 @@ def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterato
                 weighing,
                 counting["sigma_grid"],
                 counting["confidence"],
+                keys=keys,
                 simultaneous=counting["simultaneous"],
                 shown=share,
             )
-            for noised in (fewest, fewest + weighing.unit - 1)
+            for noised in (fewest, fewest + user - 1)
         )
         low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
         fits = (least_low <= low) & (low <= most_low) & (least_high <= high) & (high <= most_high)

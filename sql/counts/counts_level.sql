@@ -1,17 +1,17 @@
--- How many users hold each public key, and what bounding removed from each class of bounded
--- users, with Gaussian noise. All these numbers are released, so which keys are released does not
--- depend on the data.
+-- How many users hold each public key, and what bounding removed from users, with Gaussian noise.
+-- All these numbers are released, so which keys are released does not depend on the data. (By other
+-- rules: how many users roughly; how many users hold how much.)
 -- In: counted_users (block, lengths, ids, caps): ids are keys, caps the users' own or NULL; asked
--- (key), all public keys, and a key for each class. Out: noised (key, noisy), drawn once: it is
+-- (key), all public keys, and one for the loss. Out: noised (key, noisy), drawn once: it is
 -- stored before it is read.
 CREATE TEMP TABLE noised AS
 WITH
 
 -- A user who holds at most K = max_items keys adds one user to each of them. A user who holds more
--- adds less to each, and adds what bounding removed to the loss of a class. So the L2 norm is
--- bounded (udfs/rules/counts.py). The function sums a batch, in its first row.
+-- adds less to each, and adds what bounding removed to the loss. So the L2 norm is bounded
+-- (udfs/rules/counts.py). The function sums a batch, in its first row.
 users_contributions AS (
-    SELECT unnest(dphh_contributions_to_counts(lengths, ids, caps, $weighing)) AS contribution
+    SELECT unnest(dphh_contributions_to_counts(lengths, ids, caps, $rule)) AS contribution
     FROM counted_users
 ),
 

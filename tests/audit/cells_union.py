@@ -7,6 +7,7 @@ plans from what it sees, so its trials are grams of many runs, and those of one 
 
 from math import exp, log, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -307,26 +308,66 @@ def counts_within(engine: str, folder: Path, size: int) -> Measured:
 
 def counts_over(engine: str, folder: Path, size: int) -> Measured:
     """A user of all items, four times those that count whole: weights and what bounding took."""
+    return _by_all_that_is_told(engine, size, max_held=16)
+
+
+def counts_weighed(engine: str, folder: Path, size: int) -> Measured:
+    """The same, where rough counts and a histogram come first, by which the run weighs."""
+    return _by_all_that_is_told(engine, size, max_held=None)
+
+
+def _by_all_that_is_told(engine: str, size: int, max_held: int | None) -> Measured:
+    """By the likelihood ratio of each release in turn, given those before it."""
     held = 64
     names = [f"i{i}" for i in range(held)]
-    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=held // 4)
+    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_held=max_held)
     (level,) = plan.levels
-    weighing, epsilon = level.weighing, plan.privacy.epsilon
-    weights = weighing.weights(np.array([held]), np.array([weighing.least_cap]))
-    step, report = int(weights[0]), int(weighing.losses(weights)[0])
-    mu = sqrt(held * step**2 + report**2) / level.sigma_grid
+    epsilon = plan.privacy.epsilon
     rows = [(f"{i} {h}", [name]) for i, name in enumerate(names) for h in range(OTHERS)]
     losses: list[list[float]] = [[], []]
+
+    def told(drawn: Any, without: Any, adds: Any, sigma: float) -> float:
+        seen = np.asarray(drawn) - without
+        return float((seen @ adds - adds @ adds / 2) / sigma**2)
+
     for there in (True, False):
         with_user = [*rows, ("extra", names)] if there else rows
         corpus = of_rows(with_user, text="what", as_="list")
         for _ in range(40 * size):
             release = released_once(plan, corpus, engine)
-            users = sum(release.to_arrow()["users"].to_pylist()) - held * OTHERS
-            (lost,) = (x["lost_grid"] for x in release.manifest["levels"])
-            told = users * weighing.unit * step + sum(lost[-1:]) * report
-            losses[not there].append(told / level.sigma_grid**2 - mu**2 / 2)
+            (said,) = release.manifest["levels"]
+            loss, drawn = 0.0, level
+            if level.rough_sigma:
+                adds = np.full(held, np.floor(2**level.rough_bits / sqrt(held)))
+                without = OTHERS * 2**level.rough_bits
+                loss += told(said["rough_grid"], without, adds, level.rough_sigma)
+                drawn = drawn.weighed_by(np.array(said["rough_grid"]))
+            if level.held_sigma:
+                in_bins = np.array(said["held_grid"])
+                tops = drawn.histogram.tops
+                # Of others each holds one item, the user all.
+                bins = np.searchsorted(tops, drawn.weighing.factor**2)
+                without = OTHERS * np.bincount(bins, minlength=len(tops))
+                loss += told(in_bins, without, np.eye(len(tops))[-1], level.held_sigma)
+                drawn = drawn.chosen_by(in_bins)
+            weighing = drawn.weighing
+            weights = weighing.weights(np.array([weighing.most]), np.array([weighing.least_cap]))
+            report = weighing.lost(weights)[: weighing.losses]
+            user = weighing.unit * weighing.factor
+            estimates = scores(release, "estimate")
+            of_keys = np.array([estimates[name] for name in sorted(names)]) * user
+            loss += told(
+                np.append(of_keys, said["lost_grid"]),
+                np.append(OTHERS * user, np.zeros(len(report))),
+                np.append(weighing.factor * weights, report),
+                drawn.sigma_grid,
+            )
+            losses[not there].append(loss)
     speaks = [np.array(loss) > epsilon for loss in losses]
+    if max_held is None:
+        says = f"a user of {held} items, by all that is told"
+        return Measured.of(plan, says, counted(*speaks), None)
+    mu = sqrt(held * weights[0] ** 2 + report[0] ** 2) / drawn.sigma_grid
     says = f"a user of {held} items, who counts for less"
     return Measured.of(plan, says, counted(*speaks), gaussian_delta(epsilon, 1 / mu))
 
@@ -335,4 +376,5 @@ CELLS = (
     items_new, single_new, single_shared, items_shared, items_new_and_shared, sips_new,
     sips_shared, dpne_words, dpne_new_pair, dpne_all_levels, forecast_words,
     forecast_new_pair, forecast_shared_pair, counts_within, counts_over,
+    counts_weighed,
 )  # fmt: skip

@@ -266,12 +266,15 @@ class Plain:
         self._tell("asked", asked)
         ids, own = pa.array([*caps], pa.int64()), pa.array([*caps.values()], pa.int64())
         self._tell("caps", pa.table({"user_id": ids, "cap": own}))
+        factors = [*(level.factors or [1] * level.keys)]
+        self._tell("factors", pa.table({"key": range(level.keys), "factor": factors}))
         self.run("counts_held", groups=list(groups), other=other, beginnings=level.beginnings)
         weighing = level.weighing
         self.run(
             "counts",
             keys=weighing.keys,
-            classes=weighing.class_count,
+            losses=weighing.losses,
+            groups=weighing.groups,
             max_items=weighing.most_in_full,
             one_user=weighing.unit,
             sigma=level.sigma_grid,
@@ -281,9 +284,16 @@ class Plain:
         assert [key for key, _ in rows] == [*range(len(rows))]
         return [noisy for _, noisy in rows]
 
+    def rough_counts(self, level: CountsLevel) -> list[int]:
+        """The noised rough counts; `counts` says who holds what."""
+        asked = {"keys": level.keys, "bits": level.rough_bits, "sigma": level.rough_sigma}
+        self.run("counts_rough", **asked, purpose="rough")
+        rows = self.con.execute("SELECT noisy FROM rough ORDER BY key").fetchall()
+        return [noisy for (noisy,) in rows]
+
     def numbers_held(self, level: CountsLevel) -> list[int]:
-        """The noised histogram of how many keys users hold; `counts` says which they are."""
-        asked = {"keys": level.keys, "sigma": level.held_sigma, "purpose": "held"}
+        """The noised histogram of what users hold; `counts` says who holds what, and factors."""
+        asked = {"groups": level.groups_of_item, "sigma": level.held_sigma, "purpose": "held"}
         self.run("counts_histogram", **asked)
         rows = self.con.execute("SELECT noisy FROM histogram ORDER BY key").fetchall()
         return [noisy for (noisy,) in rows]

@@ -126,6 +126,9 @@ CASES = {
     "counts, with a bound of its choice": Case(
         partial(counts, of=[*PAIRS, ("w2",), ("w3",)], **LOOSE), COMMON, (1,)
     ),
+    "counts, weighed": Case(
+        partial(counts, of=[(f"w{number}",) for number in range(40)], **LOOSE), COMMON, (1,)
+    ),
     "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
     "trie that stops growing, counted": Case(
         partial(trie, max_length=6, counts=0.3, max_items=2, **LOOSE), SPELLED, (1, 2, 3, 4)

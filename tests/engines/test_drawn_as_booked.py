@@ -230,7 +230,8 @@ def counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert drawn == level["keys"] + len(level["lost_grid"])
     words_for(run, step, draws, drawn)
     unit = 2.0 ** level["grid_bits"]
-    assert level["sigma"] == level["sigma_grid"] / unit
+    if not level.get("rough_grid"):
+        assert level["sigma"] == level["sigma_grid"] / unit
     sigma = level["sigma_grid"] / (unit * sqrt(level["max_items"]))
     if level.get("in_ladder"):  # what is left of purses pays, and not a norm that all share
         return Spent()
@@ -243,6 +244,13 @@ def held_by_users(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert of_noise(draws, level["held_sigma"]) == len(level["held_grid"])
     words_for(run, step, draws, len(level["held_grid"]))
     return Spent(level["held_sigma"] ** -2)
+
+
+def roughly_counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    draws = run.asked.of(step)
+    assert of_noise(draws, level["rough_sigma"]) == len(level["rough_grid"]) == level["keys"]
+    words_for(run, step, draws, level["keys"])
+    return Spent((level["rough_sigma"] / 2 ** level["rough_bits"]) ** -2)
 
 
 def vote(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
@@ -316,6 +324,7 @@ KINDS = {
     "late_purses": late_purses,
     "listed_words": listed_words,
     "counts": counted,
+    "rough": roughly_counted,
     "held": held_by_users,
     "vote": vote,
     "local": local,
@@ -343,8 +352,9 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
             if level is rounds[-1]:
                 steps.pop(0)
         else:
-            if level.get("held_grid"):
-                yield steps.pop(0), {**level, "kind": "held"}, 0
+            for chosen in ("rough", "held"):
+                if level.get(f"{chosen}_grid"):
+                    yield steps.pop(0), {**level, "kind": chosen}, 0
             yield steps.pop(0), level, released[level["level"]]
         released[level["level"]] += level["released"]
         if level["kind"] == "vote":
@@ -370,7 +380,7 @@ def test_what_is_drawn_is_what_is_priced_booked_and_written(
     ways = [
         (level["level"], level["round"]) if "round" in level else level["level"]
         for _, level, _ in told
-        if level["kind"] not in ("held", "counts", "late_purses")
+        if level["kind"] not in ("rough", "held", "counts", "late_purses")
         or (level["kind"] == "counts" and run.plan.verb == "counts")
     ]
     assert tuple(ways) == CASES[case].way

@@ -34,6 +34,7 @@ from dphh.mechanisms.counts.run import (
     noised_by_key,
     noised_counts,
     noised_histogram,
+    noised_rough_counts,
 )
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
@@ -175,10 +176,13 @@ def test_grams_of_every_level_of_dpne(engine, others, newcomer):
 @pytest.mark.parametrize("listed", [False, True])
 @of_neighbours
 def test_counts_of_public_items(engine, listed, others, newcomer):
-    """Some of them in a text beside others, some held by nobody; four count in full."""
+    """Some of them in a text beside others, some held by nobody. Given the noised rough counts,
+    keys have factors, and the square of a user's norm is at most 100 users."""
     of = [("w0",), ("w1",), ("w2",), ("w0", "w1"), ("rare",), ("rare", "w0"), ("of nobody",)]
     plan = counts(of=of, max_held=4, epsilon=1.0, delta=1e-8)
-    level = replace(plan.levels[0], held_sigma=1)
+    level = replace(plan.levels[0], rough_sigma=60, rough_bits=6, held_sigma=1, max_items=100)
+    level = level.weighed_by(np.array([60, 9_000, -40, 400, 2_000, 0, 100]))
+    assert len({*level.factors}) > 4
 
     def keys(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
@@ -187,13 +191,14 @@ def test_counts_of_public_items(engine, listed, others, newcomer):
             else:
                 host.gather("users", ReadWords(marks_ends=True))
                 find_items(host, level, plan["of"])
-            in_bins, of_keys = noised_histogram(host, level), noised_counts(host, level)
-        yield +Counter(dict(enumerate(noised_by_key(in_bins).tolist())))
-        found = noised_by_key(of_keys).tolist()
-        assert len(found) == level.weighing.keys + level.weighing.class_count
-        yield +Counter(dict(enumerate(found)))
+            drawn = [
+                noised_by_key(noised(host, level)).tolist()
+                for noised in (noised_rough_counts, noised_histogram, noised_counts)
+            ]
+        assert len(drawn[2]) == level.weighing.coordinates > len(of)
+        yield from (+Counter(dict(enumerate(each))) for each in drawn)
 
-    is_added_up(keys, others, newcomer, 1, 2 * level.weighing.unit)
+    is_added_up(keys, others, newcomer, 64, 1, 10 * level.weighing.unit)
 
 
 def rows_of(host: Any, table: str, *columns: str) -> list[tuple[Any, ...]]:

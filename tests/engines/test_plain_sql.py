@@ -29,6 +29,7 @@ from dphh.mechanisms.counts.run import (
     noised_by_key,
     noised_counts,
     noised_histogram,
+    noised_rough_counts,
 )
 from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
@@ -467,7 +468,7 @@ def check_words_are_paid_alike(plain, level, found):
         min_size=1,
         max_size=12,
     ),
-    most=st.sampled_from([1, 2, 3, 100]),
+    most=st.sampled_from([1, 2, 3, 20, 100, 1_000]),
     seed=SEEDS,
 )
 @FEW
@@ -479,13 +480,16 @@ def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
     frame = pl.DataFrame([*rows], schema=schema, orient="row")
     corpus = Corpus(frame, user="who", text="what", as_="list")
     plan = counts(corpus, of=asked, max_held=most, epsilon=1.0, delta=1e-8, **groups)
-    level = replace(plan.levels[0], held_sigma=3)
+    level = replace(plan.levels[0], rough_sigma=3, rough_bits=6, held_sigma=3)
     with host_on(engine, plan.corpus, SeededRandomness(seed)) as host:
         if listed:
             find_listed_items(host, level, plan["of"], plan["groups"])
         else:
             host.gather("users", ReadWords(marks_ends=True, groups=plan["groups"]))
             find_items(host, level, plan["of"])
+        rough = noised_by_key(noised_rough_counts(host, level))
+        if most > 2:  # then keys have the factors that follow
+            level = replace(level.weighed_by(rough), max_items=most)
         in_bins = noised_by_key(noised_histogram(host, level)).tolist()
         drawn = noised_counts(host, level)
     noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
@@ -500,6 +504,7 @@ def test_counts_are_the_plain_ones(engine, grouped, listed, rows, most, seed):
     plain = Plain(rows, SeededRandomness(seed))
     found = plain.counts(level, table, plan["groups"], "other" if grouped else None)
     assert found == [noisy[key] for key in sorted(noisy)]
+    assert plain.rough_counts(level) == rough.tolist()
     assert plain.numbers_held(level) == in_bins
 
 

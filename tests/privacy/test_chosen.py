@@ -103,7 +103,7 @@ def shares_of(name, bounded):
     sigma, random = 20 * weighing.unit, np.random.default_rng(11)
     found = {}
     for run in range(RUNS):
-        noise = np.rint(random.normal(0, sigma, len(truth) + weighing.class_count))
+        noise = np.rint(random.normal(0, sigma, len(truth) + weighing.losses))
         noise, lost = np.split(noise.astype(np.int64), [len(truth)])
         noised = truth * weighing.unit + noise
         shown, users, low, high = chosen(noised, lost, weighing, sigma, 30, families)

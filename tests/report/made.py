@@ -26,7 +26,7 @@ PRIVACY = {
 #: Of intervals that hold together as they are.
 TOGETHER = {
     "confidence": 0.95, "simultaneous": True, "keys": 9, "max_items": 9, "grid_bits": 4,
-    "sigma_grid": 160, "lost_grid": [],
+    "sigma_grid": 160, "groups_of_item": 1, "lost_grid": [],
 }  # fmt: skip
 PHRASES = {
     "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,

@@ -128,7 +128,7 @@ NO_RELEASE_HAS = {
     "its field 'run_id' has a value of another type": (("run_id",), 7),
     "its field 'finds' lacks the field 'users'": (("finds", "users"), KeyError),
     "its field 'spurious' has a value of another": (("levels", 0, "spurious"), 1e300),
-    "loss for each class": (("counting", "lost_grid"), [1] * 9),
+    "what bounding removed": (("counting", "lost_grid"), [1] * 9),
     "its field 'sigma_grid' has": (("counting", "sigma_grid"), 0),
     "other fields than this dphh knows": (("parameters", "content", "more"), 1),
     "does not say how its users were counted": (("counting", "keys"), KeyError),

@@ -29,7 +29,7 @@ def of(release: Release, kind: str = "", asked: object = (), **more: object) -> 
 
 COUNTRIES = within_country(
     {"see you": {"DE": (300, 291, 309), "US": (50, 41, 59), "other": (7, 0, 16)}},
-    noise={"max_items": 3, "simultaneous": True},
+    noise={"max_items": 3, "lost_grid": [0], "simultaneous": True},
 )
 TOTALS = of(counted({"see": (200, 150, 260)}), counting={**made.TOGETHER, "min_users": 20})
 LOCAL = of(trie(max_length=2), "local", {"character_set": "abcz", "known": ["cab"]})

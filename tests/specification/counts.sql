@@ -1,25 +1,33 @@
 -- How many users hold each of a list of public keys: one Gaussian vector, released in full.
 -- In: held (user_id, key); caps (user_id, cap), of users who have a cap of their own on the square
--- of their norm.
--- Out: counted (key, noisy). After the keys come the losses, which measure what bounding removed:
--- one for bounded users who add at least 0.95 of a user to each key, one for those who add at least
--- 0.7, one for all others. On a grid so coarse that no bounded user can, there is no such loss.
+-- of their norm; factors (key, factor), the public factor of each key.
+-- Out: counted (key, noisy). After the keys come $losses losses, which measure what bounding
+-- removed from users: of $groups groups, one for users of each group alone, one for all others.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
 
 numbers AS (
-    SELECT user_id, count(*) AS number
+    SELECT
+        held.user_id,
+        sum(factors.factor * factors.factor) AS number,
+        CASE
+            WHEN min(held.key % $groups) = max(held.key % $groups) THEN min(held.key % $groups)
+            ELSE $groups
+        END AS loss_number
     FROM held
-    GROUP BY user_id
+    INNER JOIN factors ON held.key = factors.key
+    GROUP BY held.user_id
 ),
 
 -- Bound each user, where one user is g = $one_user units: by the user's cap, or K g^2, where K =
--- $max_items. A user adds w <= g to each of m keys, and e, which measures what bounding removed, to
--- a loss; w is the largest integer with m w^2 + e^2 <= cap.
+-- $max_items. Let m be the sum of f^2 over the user's keys, f being a key's factor. A user adds f w
+-- to each key, with w <= g, and e, which measures what bounding removed, to a loss; w is the
+-- largest integer with m w^2 + e^2 <= cap.
 bounded AS (
     SELECT
         numbers.user_id,
         numbers.number,
+        numbers.loss_number,
         CAST($one_user AS BIGINT) AS one_user,
         coalesce(caps.cap, CAST($one_user AS BIGINT) * $one_user * $max_items) AS cap
     FROM numbers
@@ -41,25 +49,22 @@ choices AS (
 bounds AS (
     SELECT
         user_id,
+        loss_number,
         one_user,
         max(weight) AS weight,
         min_by(loss, -weight) AS loss
     FROM choices
     WHERE number * weight * weight + loss * loss <= cap
-    GROUP BY user_id, one_user
+    GROUP BY user_id, loss_number, one_user
 ),
 
 contributions AS (
-    SELECT held.key, bounds.weight
+    SELECT held.key, factors.factor * bounds.weight AS weight
     FROM held
     INNER JOIN bounds ON held.user_id = bounds.user_id
+    INNER JOIN factors ON held.key = factors.key
     UNION ALL
-    SELECT
-        $keys
-        + CAST(20 * weight < 19 * one_user AND (19 * one_user + 19) // 20 < one_user AS INTEGER)
-        + CAST(10 * weight < 7 * one_user AND (7 * one_user + 9) // 10 < one_user AS INTEGER)
-            AS key,
-        loss AS weight
+    SELECT $keys + loss_number AS key, loss AS weight
     FROM bounds
     WHERE weight < one_user
 ),
@@ -72,7 +77,7 @@ sums AS (
 
 coordinates AS (
     SELECT range AS key
-    FROM range($keys + $classes)
+    FROM range($keys + $losses)
 )
 
 SELECT

@@ -11,14 +11,13 @@ import pytest
 from dphh import Corpus, Release, UsageError, counts, items, ngrams, plan_from_json, trie
 from dphh.mechanisms.counts import run as run_of_counts
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
-from dphh.mechanisms.counts.price import HELD_SHARE
+from dphh.mechanisms.counts.price import FEWEST_WEIGHED, HELD_SHARE, ROUGH_SHARE
 from dphh.privacy.accounting import compose
 from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
 from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
-from dphh.udfs.rules.counts import HeldHistogram
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-8}
@@ -154,6 +153,49 @@ def test_the_histogram_by_which_a_run_chooses_is_an_event_of_its_own():
     assert few.levels == counts(of=words[:4], max_held=4, **BUDGET).levels and len(few.events) == 2
 
 
+def test_the_rough_counts_by_which_a_run_weighs_are_an_event_of_their_own():
+    words = [[f"w{n}"] for n in range(FEWEST_WEIGHED)]
+    plan, given = counts(of=words, **BUDGET), counts(of=words, max_held=30, **BUDGET)
+    rough, held, *_ = plan.events
+    of_all = given.events[0].sigma ** -2
+    assert rough.sigma**-2 == pytest.approx(ROUGH_SHARE * of_all)
+    assert held.sigma**-2 == pytest.approx(HELD_SHARE * of_all)
+    assert compose(plan.events).delta(1.0) <= BUDGET["delta"]
+    (level,) = plan.levels
+    drawn = level.rough_sigma / 2**level.rough_bits
+    assert rough.sigma <= drawn < rough.sigma * 1.001
+    assert "rarer items get less noise" in " ".join(level.in_words())
+    assert "weights of items" in plan.privacy.theorem
+    fewer = counts(of=words[1:], **BUDGET)  # so few, or so much noise, and all are weighed alike
+    noisy = counts(of=words, epsilon=0.001, delta=1e-8)
+    assert len(fewer.events) == len(noisy.events) == 3
+
+
+def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
+    """Sixty words by Zipf's law; some users hold nearly all."""
+    random = np.random.default_rng(4)
+    chance = np.append(np.full(200, 30.0), np.full(9_800, 1.0))[:, None] / (1 + np.arange(60.0))
+    holds = random.random((10_000, 60)) < np.minimum(chance, 0.9)
+    texts = [" ".join(f"w{word}" for word in np.flatnonzero(row)) for row in holds]
+    pl.DataFrame({"who": range(10_000), "what": texts}).write_parquet(tmp_path / "people.parquet")
+    corpus = Corpus(str(tmp_path / "people.parquet"), user="who", text="what")
+    truth = {f"w{word}": users for word, users in enumerate(holds.sum(0).tolist())}
+    release = released(counts(corpus, of=[*truth], **BUDGET))
+    (level,) = release.manifest["levels"]
+    assert len(level["rough_grid"]) == 60 and verified(release)
+    widths = {row["item"]: row["high"] - row["low"] for row in release}
+    assert widths["w59"] < 0.8 * widths["w0"]
+    inside = [row["low"] <= truth[row["item"]] <= row["high"] for row in release]
+    assert sum(inside) >= 54
+    # The intervals are those of each item's own factor.
+    forged = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][::-1]}]}
+    with pytest.raises(UsageError, match=r"max_items does not follow|its noise"):
+        verified(Release(release.table, forged))
+    shorter = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][1:]}]}
+    with pytest.raises(UsageError, match="one rough count for each"):
+        verified(Release(release.table, shorter))
+
+
 def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tmp_path):
     """Four items in six groups are 24 counts; nobody holds more than four."""
     places = ["DE", "FR", "IT", "ES", "PT", "other"]
@@ -166,13 +208,15 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     (level,) = release.manifest["levels"]
     assert level["max_items"] == 4
     assert level["sigma"] < 2.1 * 5.2
-    assert len(level["held_grid"]) == len(HeldHistogram(24).tops)
+    assert level["groups_of_item"] == 6 and len(level["lost_grid"]) == 7
     truth = Counter((item, place) for _, text, place in rows for item in text.split())
     inside = [r["low"] <= truth[r["item"], r["group_name"]] <= r["high"] for r in release]
     assert len(inside) == 24 and sum(inside) >= 21
     assert verified(release)
     for more, why in (
-        ({"max_items": 3, "lost_grid": [0, 0, 0]}, "max_items does not follow"),
+        ({"max_items": 3}, "max_items does not follow"),
+        ({"lost_grid": [0, 0, 0]}, "what bounding removed"),
+        ({"groups_of_item": 7}, "all groups of each item"),
         ({"held_grid": level["held_grid"][1:]}, "other bins"),
     ):
         forged = {**release.manifest, "levels": [{**level, **more}]}

@@ -1,60 +1,107 @@
 """What a user adds to the counts of n public keys.
 
-One user is g = 2^bits units of the grid. A user has a cap, which the square of the user's L2 norm
-is never above, in integers: K g^2 with K = `max_items`, or a cap of one's own of at least as much
-(what earlier rounds left of a user's purse). A user who holds m keys with m g^2 at most the cap
-adds g to each. A user who holds more is bounded: adds w < g to each, and
+A key has a factor f, a public integer: 1, or, of a list, more the fewer users are thought to hold
+the key, since noise is then 1 / f of what it would be. One user is f g units of the grid at a key,
+with g = 2^bits. A user has a cap, which the square of the user's L2 norm is never above, in
+integers: K g^2 with K = `max_items`, or a cap of one's own of at least as much (what earlier rounds
+left of a user's purse). Let m be the sum of f^2 over the keys that a user holds: how many they are,
+where all factors are 1. A user with m g^2 at most the cap adds f g to each. A user of more is
+bounded: adds f w to each, with w < g, and
 
     e = ceil(S (g - w) / g),   S = floor(g sqrt(K)),
 
-to one more coordinate, which says what bounding removed from each of the user's keys, in units of
-1/S of a user. w is the largest integer with m w^2 + e^2 <= cap. There is one, as w = 0 gives e = S,
-whose square no cap is below.
+to a loss, one more coordinate, which says what bounding removed from each of the user's keys, in
+units of 1/S of a user. This is the same part of a user at each key, because weights are whole
+multiples of factors. w is the largest integer with m w^2 + e^2 <= cap. There is one, as w = 0 gives
+e = S, whose square no cap is below. With the cap K g^2, w is about 2 K g / (m + K).
 
-The bounded users of a coordinate form a class, by the part of a user that they add to each key
-(LEAST_OF_CLASSES). Their weights have bounds that follow from K and n alone. With the cap K g^2, w
-is about 2 K g / (m + K), so class 1 has the users of up to 1.1 K keys, class 2 those of up to 1.86
-K. If K >= n, nobody is bounded, and there are no classes.
+Where each item is counted in several groups, each group has a loss, for users who hold keys of this
+group alone, and a last one is for users of several groups. So a key has lost no more than its
+group's loss and the last one say. If K is at least the sum of all keys' f^2, nobody is bounded, and
+there are no losses.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.lists import all_in_first_row, one_array, values_of
+from dphh.udfs.rules.weights import floor_roots
 
-#: A bounded user who adds at least the first of these parts of a user to each key is of class 1,
-#: one who adds at least the second of class 2; all others are of class 3.
-LEAST_OF_CLASSES = (Fraction(95, 100), Fraction(7, 10))
+
+@dataclass(frozen=True, eq=False)
+class HeldItems:
+    """Distinct pairs of a user (0 to `users` - 1) and a key, in ascending order of user."""
+
+    users: int
+    owner: Integers
+    keys: Integers
+
+    def sums(self, numbers: Integers) -> Integers:
+        """The sum of each user's pairs. Floats represent it exactly: it is less than 2^53."""
+        return np.bincount(self.owner, numbers, minlength=self.users).astype(np.int64)
+
+    def groups(self, groups: int) -> Integers:
+        """The group of each user's keys; `groups` if they are of several."""
+        found = np.zeros(self.users, np.int64)
+        if groups > 1 and len(self.owner):
+            first = np.flatnonzero(np.diff(self.owner, prepend=-1))
+            of_pairs = self.keys % groups
+            least, most = (each.reduceat(of_pairs, first) for each in (np.minimum, np.maximum))
+            found[self.owner[first]] = np.where(least == most, least, groups)
+        return found
+
+
+class Contributions(Protocol):
+    """A rule for what users add to public coordinates, by the distinct keys that each holds."""
+
+    @property
+    def coordinates(self) -> int: ...
+
+    def added(self, held: HeldItems, caps: Integers) -> tuple[Integers, Integers]:
+        """The coordinates that users add to, and what. `caps` has the users' own, or nothing."""
+        ...
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """What a user adds to the counts of `keys` public keys and to the losses of classes. Without
-    caps of their own for users, the L2 sensitivity is sqrt(K) users."""
+    """What a user adds to the counts of `keys` public keys and to the losses. Without caps of
+    their own for users, the L2 sensitivity is sqrt(K) g."""
 
     keys: int
     max_items: int
     bits: int
+    #: In how many groups each item is counted: the key of an item and group is item groups + group.
+    groups: int = 1
+    #: f of each key; empty if all are 1.
+    factors: tuple[int, ...] = ()
 
     @property
     def unit(self) -> int:
-        """g: the grid units of one user."""
+        """g: the grid units of one user at a key of factor 1."""
         return 1 << self.bits
+
+    @cached_property
+    def factor(self) -> Integers:
+        return np.array(self.factors or [1] * self.keys, np.int64)
+
+    @cached_property
+    def most(self) -> int:
+        """The m of a user who holds all keys."""
+        return int((self.factor**2).sum())
 
     @property
     def most_in_full(self) -> int:
-        """K: a user who holds at most so many keys adds one whole user to each."""
-        return min(self.max_items, self.keys)
+        """K: a user of at most this m adds one whole user to each key."""
+        return min(self.max_items, self.most)
 
     @property
     def least_cap(self) -> int:
@@ -66,109 +113,104 @@ class Weighing:
         """S: what a user would add to a loss if bounding left the user nothing at any key."""
         return isqrt(self.least_cap)
 
-    @cached_property
-    def least_weights(self) -> tuple[int, ...]:
-        """For each class, the least that its users can add to a key, whatever their caps."""
-        if self.most_in_full >= self.keys:
-            return ()
-        least = int(self.weights(np.array([self.keys]), np.array([self.least_cap]))[0])
-        return (*(each for each in self._least_of_classes if each > least), least)
-
     @property
-    def class_count(self) -> int:
-        return len(self.least_weights)
+    def losses(self) -> int:
+        """How many losses there are."""
+        if self.most_in_full >= self.most:
+            return 0
+        return self.groups + 1 if self.groups > 1 else 1
+
+    @cached_property
+    def least_weight(self) -> int:
+        """The least w that a user can have, whatever the cap."""
+        return int(self.weights(np.array([self.most]), np.array([self.least_cap]))[0])
 
     @property
     def coordinates(self) -> int:
-        return self.keys + self.class_count
-
-    @property
-    def _least_of_classes(self) -> tuple[int, ...]:
-        """The least weight of each class but the last. On a coarse grid, where no bounded user
-        adds a part that large, there is no such class."""
-        least = (-int(-self.unit * part // 1) for part in LEAST_OF_CLASSES)
-        return tuple(each for each in least if each < self.unit)
+        return self.keys + self.losses
 
     def weights(self, held: Integers, caps: Integers) -> Integers:
-        """w, what users who hold so many keys add to each, by their caps."""
+        """w of users of this m, by their caps."""
         assert (caps >= self.least_cap).all(), "a cap is below the least cap"
         g, square = self.unit, (self.loss_unit / self.unit) ** 2
         # The larger root of m w^2 + (S (g - w) / g)^2 = cap is an upper bound but for rounding.
         slack = np.maximum(square**2 * g**2 - (held + square) * (square * g**2 - caps), 0.0)
         roots = (square * g + np.sqrt(slack)) / (held + square)
         found = np.where(held * g**2 <= caps, g, np.minimum(roots.astype(np.int64) + 2, g))
-        while (over := held * found**2 + self.losses(found) ** 2 > caps).any():
+        while (over := held * found**2 + self.lost(found) ** 2 > caps).any():
             found -= over
         weights: Integers = found.astype(np.int64)
         return weights
 
-    def losses(self, weights: Integers) -> Integers:
-        """e, what users who add so much to each key add to the loss of their class."""
+    def lost(self, weights: Integers) -> Integers:
+        """e, what users of this w add to a loss."""
         return -(self.loss_unit * (weights - self.unit) // self.unit)
 
-    def classes(self, weights: Integers) -> Integers:
-        """The classes of bounded users who add so much to each key, from 0."""
-        least = np.array(self._least_of_classes, dtype=np.int64)
-        classes: Integers = (weights[:, None] < least).sum(1, dtype=np.int64)
-        return classes
+    def added(self, held: HeldItems, caps: Integers) -> tuple[Integers, Integers]:
+        factor = self.factor[held.keys]
+        of_user = held.sums(factor**2)
+        weights = self.weights(of_user, caps if len(caps) else np.full(held.users, self.least_cap))
+        bounded = np.flatnonzero(weights < self.unit)
+        losses = self.keys + held.groups(self.groups)[bounded]
+        coordinates = np.append(held.keys, losses)
+        return coordinates, np.append(factor * weights[held.owner], self.lost(weights[bounded]))
+
+
+@dataclass(frozen=True)
+class RoughWeights:
+    """How many users hold each of `keys` keys, roughly: a user adds floor(2^bits / sqrt(t)) to each
+    of t keys. The L2 sensitivity is 2^bits, whatever users hold."""
+
+    keys: int
+    bits: int
 
     @property
-    def loss_ratios(self) -> Floats:
-        """r of each class: the most that a user loses at a key, relative to what is added."""
-        least = np.array(self.least_weights, np.float64)
-        with np.errstate(divide="ignore"):
-            return np.asarray((self.unit - least) / least)
+    def coordinates(self) -> int:
+        return self.keys
 
-    def added(
-        self, owner: Integers, keys: Integers, held: Integers, caps: Integers
-    ) -> tuple[Integers, Integers]:
-        """The coordinates that users add to, and what: each key of an owner, then losses."""
-        own_caps = caps if len(caps) else np.full(len(held), self.least_cap)
-        weights = self.weights(held, own_caps)
-        bounded = weights[weights < self.unit]
-        coordinates = np.append(keys, self.keys + self.classes(bounded))
-        return coordinates, np.append(weights[owner], self.losses(bounded))
+    def added(self, held: HeldItems, caps: Integers) -> tuple[Integers, Integers]:
+        counts = np.maximum(held.sums(np.ones_like(held.owner)), 1)
+        return held.keys, floor_roots(4**self.bits // counts)[held.owner]
 
 
 @dataclass(frozen=True)
 class HeldHistogram:
-    """How many users hold how many of `keys` keys: a user who holds some adds 1 to one bin. The L2
-    sensitivity is 1, a grid unit."""
+    """How many users have which m, by a weighing: a user of some key adds 1 to one bin. Users of
+    several groups have bins of their own, after the others. The L2 sensitivity is 1, a grid unit.
+    """
 
-    keys: int
+    weighing: Weighing
 
     @cached_property
     def tops(self) -> Integers:
-        """The most keys that users of each bin hold; each is some 1.2 times the one before."""
-        tops = [1]
-        while tops[-1] < self.keys:
-            tops.append(min(max(tops[-1] + 1, tops[-1] * 6 // 5), self.keys))
+        """The largest m of each bin; each is some 1.4 times the one before, or 1 more."""
+        tops, most = [int(self.weighing.factor.min()) ** 2], self.weighing.most
+        while tops[-1] < most:
+            tops.append(min(max(tops[-1] + 1, tops[-1] * 7 // 5), most))
         return np.array(tops, np.int64)
 
     @property
     def coordinates(self) -> int:
-        return len(self.tops)
+        return len(self.tops) * min(self.weighing.groups, 2)
 
-    def added(
-        self, owner: Integers, keys: Integers, held: Integers, caps: Integers
-    ) -> tuple[Integers, Integers]:
-        bins = np.searchsorted(self.tops, held[held > 0]).astype(np.int64)
+    def added(self, held: HeldItems, caps: Integers) -> tuple[Integers, Integers]:
+        of_user, groups = held.sums(self.weighing.factor[held.keys] ** 2), self.weighing.groups
+        bins = np.searchsorted(self.tops, of_user)
+        bins += len(self.tops) * (groups > 1) * (held.groups(groups) == groups)
+        bins = bins[of_user > 0].astype(np.int64)
         return bins, np.ones_like(bins)
 
 
-def contributions_to_counts(
-    lengths: Any, ids: Any, caps: Any, weighing: Weighing | HeldHistogram
-) -> pa.Array:
-    """`dphh_contributions_to_counts(lengths, ids, caps, weighing)`: what the users of all these
-    rows add to the counts of given items, whose keys the ids are, and to the losses of classes,
-    whose keys come after (`Weighing`); or to the bins of a histogram. A user's keys may repeat.
-    `caps` has the users' own, beside `lengths`; if it is NULL, every user has the least cap."""
+def contributions_to_counts(lengths: Any, ids: Any, caps: Any, rule: Contributions) -> pa.Array:
+    """`dphh_contributions_to_counts(lengths, ids, caps, rule)`: what the users of all these rows
+    add to public coordinates by the keys of given items that they hold, which the ids are. A user's
+    keys may repeat. `caps` has the users' own, beside `lengths`; if it is NULL, every user has the
+    least cap."""
     rows, counts = one_array(ids), values_of(one_array(lengths))
     users = np.repeat(np.arange(len(counts)), counts)
-    owner, keys = distinct_pairs(users, values_of(rows))
-    held = np.bincount(owner, minlength=len(counts))
-    coordinates, added = weighing.added(owner, keys, held, values_of(one_array(caps)))
-    # Floats represent the sums of a batch exactly: S, the most that is added, is at most 2^20.
-    sums = np.bincount(coordinates, added, minlength=weighing.coordinates)
+    held = HeldItems(len(counts), *distinct_pairs(users, values_of(rows)))
+    coordinates, added = rule.added(held, values_of(one_array(caps)))
+    # Floats represent the sums of a batch exactly: no user adds 2^24, and no batch has 2^29 users.
+    sums = np.bincount(coordinates, added, minlength=rule.coordinates)
     added_to = np.flatnonzero(sums)  # all other sums are 0; their keys get noise too
     return all_in_first_row(len(rows), added_to, sums[added_to].astype(np.int64))

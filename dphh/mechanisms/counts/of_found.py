@@ -148,7 +148,7 @@ def counts_within_purses(total_sigma: float, options: CountsOptions) -> FoundCou
     in_full = FINDS_OF_USER / options.share
     kept = max(1, min(KEPT_FINDS, int(in_full / 8)))
     sigma = total_sigma * sqrt(in_full)
-    counts_grid_bits(sigma, 2 * kept, kept)
+    counts_grid_bits(sigma)
     return FoundCounts(
         sigma / sqrt(kept),
         kept,
@@ -190,6 +190,6 @@ def found_counts_of(
                 groups=options.groups,
                 min_users=options.min_users,
             )
-            counts_grid_bits(counting.relative_sigma * sqrt(max_items), 2 * max_items, max_items)
+            counts_grid_bits(counting.relative_sigma * sqrt(max_items))
             return counting
     return None

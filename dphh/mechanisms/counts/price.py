@@ -1,19 +1,25 @@
 """`counts`: how many users hold each of a list of public items, with intervals.
 
 For each user with m of the n items: add 1 to each if m <= K, else add w(m) < 1 to each, and what
-each lost by that to the loss of the user's class. Release all n counts and all losses as one
-Gaussian vector of L2 sensitivity C = sqrt(min(K, n)). From these, compute [low, high] for each
-item's number of users, which includes what bounding removed (`dphh.privacy.counts` has the proof,
-`udfs/rules/counts.py` has w).
+each lost by that to a loss. Release all n counts and the losses as one Gaussian vector of L2
+sensitivity C = sqrt(min(K, n)). From these, compute [low, high] for each item's number of users,
+which includes what bounding removed (`dphh.privacy.counts` has the proof, `udfs/rules/counts.py`
+has w).
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: the Gaussian
 mechanism with its exact curve (Balle & Wang 2018), both directions. The list is public, every item
 of it is released whether or not any user holds it, and there is no threshold: the curve takes all
 of delta.
 
-K is given, or the run chooses it. Then a first Gaussian release, of HELD_SHARE of 1/sigma^2, is the
-histogram of how many items users hold, to which a user adds 1; K follows from its noised bins, and
-the counts from what is left: an adaptive composition (Dong, Roth & Su 2019), in both directions.
+K is given, or the run chooses it. Then an earlier Gaussian release, of HELD_SHARE of 1/sigma^2, is
+the histogram of how many items users hold, to which a user adds 1; K follows from its noised bins,
+and the counts from what is left: an adaptive composition (Dong, Roth & Su 2019), in both
+directions.
+
+Of a list of FEWEST_WEIGHED counts or more, a release before these, of ROUGH_SHARE, has rough
+counts, to which a user adds a vector of norm 1. From them follows a factor f for each count,
+largest where it is small: a user adds f there, and m is the sum of f^2. So a count has 1 / f of the
+noise, and K is the squared norm of a user.
 
 With groups, n is the number of pairs of item and group, and m how many of them a user holds: a user
 in several groups counts in each.
@@ -24,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -41,9 +47,9 @@ from dphh.mechanisms.terms import (
     checked_arithmetic_delta,
 )
 from dphh.price import Finds, Price, Privacy
-from dphh.privacy.counts import FEW_KEYS, MOST_KEYS, counts_grid_bits
+from dphh.privacy.counts import FEW_KEYS, MOST_KEYS, counts_grid_bits, sigma_on_grid
 from dphh.privacy.draws import arithmetic_delta
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.wording.options import check_whole
@@ -82,8 +88,15 @@ CHOICE_THEOREM = (
     "; max_held follows from an earlier Gaussian release, a histogram of how many items users hold "
     "(adaptive composition, Dong, Roth & Su 2019)"
 )
-#: The share of 1/sigma^2 for the histogram by which the run chooses `max_held`.
-HELD_SHARE = 0.03
+WEIGHED_THEOREM = (
+    "; so do the weights of items, from one before it, of rough counts, each user's of norm 1"
+)
+#: The share of 1/sigma^2 for the histogram by which the run chooses `max_held`, and for the rough
+#: counts by which it weighs.
+HELD_SHARE, ROUGH_SHARE = 0.03, 0.03
+#: Of so many counts, up to so many, rarer ones have less noise, if the noise of the rough counts is
+#: at most so many users. Fewer would gain nothing; more would fill the manifest.
+FEWEST_WEIGHED, MOST_WEIGHED, MOST_ROUGH_NOISE = 40, 100_000, 1_000
 #: What a plan takes `max_held` to be, where the run chooses it.
 PLANNED_HELD = 30
 
@@ -118,7 +131,8 @@ def price_counts(
         )
     declared = checked_groups(by, groups)
     epsilon, delta = float(epsilon), float(delta)
-    keys = len(items) * (len(declared) + 1 if by is not None else 1)
+    in_groups = len(declared) + 1 if by is not None else 1
+    keys = len(items) * in_groups
     if keys > MOST_KEYS:
         raise UsageError(
             f"of, groups: found {keys:,} counts; give fewer items or groups, for at most "
@@ -126,19 +140,25 @@ def price_counts(
         )
     spare = checked_arithmetic_delta(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     sigma = gaussian_sigma(epsilon, delta - spare)
-    level = CountsLevel.of(sigma, keys, max_held or PLANNED_HELD, confidence, simultaneous)
-    events: tuple[Event, ...] = (GaussianEvent(sigma, "counts and what bounding removed"),)
+    shares, notes = [1.0], ["counts and what bounding removed"]
     if max_held is None and keys > FEW_KEYS:
-        of_held, of_counts = split_sigma(sigma, [HELD_SHARE, 1 - HELD_SHARE])
-        counts_grid_bits(of_held, keys, 1)  # refuses too much noise
-        level = replace(
-            CountsLevel.of(of_counts, keys, PLANNED_HELD, confidence, simultaneous),
-            held_sigma=ceil(of_held),
-        )
-        events = (
-            GaussianEvent(of_held, "how many of the counts users hold"),
-            GaussianEvent(of_counts, "counts and what bounding removed"),
-        )
+        shares, notes = [HELD_SHARE, 1 - HELD_SHARE], ["how much users hold", *notes]
+        is_weighed = FEWEST_WEIGHED <= keys <= MOST_WEIGHED
+        if is_weighed and sigma <= MOST_ROUGH_NOISE * sqrt(ROUGH_SHARE):
+            shares = [ROUGH_SHARE, HELD_SHARE, 1 - HELD_SHARE - ROUGH_SHARE]
+            notes = ["rough counts, by which rarer ones get less noise", *notes]
+    *before, of_counts = split_sigma(sigma, shares) if len(shares) > 1 else [sigma]
+    how = confidence, simultaneous, in_groups
+    level = CountsLevel.of(of_counts, keys, max_held or PLANNED_HELD, *how)
+    if before:
+        counts_grid_bits(before[-1])  # refuses too much noise
+        level = replace(level, held_sigma=ceil(before[-1]))
+    if len(before) > 1:
+        bits = counts_grid_bits(before[0])
+        level = replace(level, rough_sigma=sigma_on_grid(before[0], 1, bits), rough_bits=bits)
+    events = [
+        GaussianEvent(each, note) for each, note in zip([*before, of_counts], notes, strict=True)
+    ]
     return Price(
         verb="counts",
         method="gaussian",
@@ -158,7 +178,9 @@ def price_counts(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREM + (CHOICE_THEOREM if level.held_sigma else ""),
+            theorem=THEOREM
+            + (CHOICE_THEOREM if level.held_sigma else "")
+            + (WEIGHED_THEOREM if level.rough_sigma else ""),
             delta_shares=(("Gaussian curve", delta - spare), (NOISE_TABLE_NOTE, spare)),
         ),
         finds=users_needed_for_low_above_0(level),

@@ -28,7 +28,7 @@ from dphh.privacy.counts import MOST_KEYS, count_intervals
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
-from dphh.udfs.rules.counts import HeldHistogram, Weighing
+from dphh.udfs.rules.counts import Contributions
 
 Item = Sequence[str]
 
@@ -45,13 +45,16 @@ def count_listed_items(
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER_GROUP) if price["by"] is not None else (None,)
-    # A run that was cut short between its two draws reads the texts again for the second.
+    # A run that was cut short between its draws reads the texts again for the next.
     find = cache(partial(find_listed_items, host, level, listed, price["groups"]))
 
     def draw(noised: Callable[[Host, CountsLevel], Any], level: CountsLevel) -> Any:
         find()
         return noised(host, level)
 
+    if level.rough_sigma:
+        rough = once("rough", partial(draw, noised_rough_counts, level))
+        level = level.weighed_by(noised_by_key(rough))
     if level.held_sigma:
         held = once("held", partial(draw, noised_histogram, level))
         level = level.chosen_by(noised_by_key(held))
@@ -82,14 +85,14 @@ def counts_with_intervals(
     drawn_with = counts, lost, level.weighing, level.sigma_grid, level.confidence
     place = np.arange(level.keys)
     if level.min_users:
-        families = _families(items, groups, level.keys // len(items))
+        families = _families(items, groups, level.groups_of_item)
         numbers = [number for _, number in families]
         shown, found = chosen_intervals(*drawn_with, level.min_users, numbers)
         done = replace(done, families=tuple(_with_kept(families, shown)))
         place = np.full(level.keys, -1)
         place[shown] = np.arange(len(shown))
     else:
-        found = count_intervals(*drawn_with, simultaneous=level.simultaneous)
+        found = count_intervals(*drawn_with, keys=place, simultaneous=level.simultaneous)
     places = pa.array(place, mask=place < 0)
     estimate, *ends = found
     columns = (np.maximum(estimate, 0), *ends, estimate)
@@ -143,7 +146,7 @@ def find_listed_items(
 
 def find_items(host: Host, level: CountsLevel, items: Sequence[Item]) -> None:
     """Find the items that `users` hold, in each group and outside all groups."""
-    given = GivenGrams(items, level.keys // len(items), beginnings=level.beginnings)
+    given = GivenGrams(items, level.groups_of_item, beginnings=level.beginnings)
     host.run("counted_users", given=Lookup(given))
     host.drop("users")
     # counted_users (block, lengths, ids, caps): an id is the key of an item in a group
@@ -166,23 +169,28 @@ COUNTS_WITHIN_PURSES: tuple[Step, ...] = (
 )
 
 
+def noised_rough_counts(host: Host, level: CountsLevel) -> Any:
+    """The noised rough counts (key, noisy) of the keys of `counted_users`."""
+    return _noised_sums(host, level.rough_weights, level.rough_sigma, "rough")
+
+
 def noised_histogram(host: Host, level: CountsLevel) -> Any:
-    """The noised histogram (key, noisy) of how many keys users hold, of `counted_users`."""
-    return _noised_sums(host, HeldHistogram(level.keys), level.held_sigma, "held")
+    """The noised histogram (key, noisy) of what users of `counted_users` hold."""
+    return _noised_sums(host, level.histogram, level.held_sigma, "held")
 
 
 def noised_counts(host: Host, level: CountsLevel) -> Any:
     """The noised sums (key, noisy) of `counted_users` (block, lengths, ids, caps): the keys that
     users hold and, where users have caps of their own, these, in squares of grid units. A sum for
-    each key, then what bounding removed, the loss of each class of bounded users."""
+    each key, then the loss, what bounding removed."""
     drawn = _noised_sums(host, level.weighing, level.sigma_grid, "counts")
     host.drop("counted_users")
     return drawn
 
 
-def _noised_sums(host: Host, weighing: Weighing | HeldHistogram, sigma: int, purpose: str) -> Any:
-    host.put("asked", pa.table({"key": np.arange(weighing.coordinates)}))
-    host.run("counts_level", weighing=Lookup(weighing), sigma=sigma, purpose=purpose)
+def _noised_sums(host: Host, rule: Contributions, sigma: int, purpose: str) -> Any:
+    host.put("asked", pa.table({"key": np.arange(rule.coordinates)}))
+    host.run("counts_level", rule=Lookup(rule), sigma=sigma, purpose=purpose)
     # noised (key, noisy): a row for every coordinate
     drawn = host.take("counts_drawn")
     host.drop("noised", "asked")
@@ -192,25 +200,22 @@ def _noised_sums(host: Host, weighing: Weighing | HeldHistogram, sigma: int, pur
 @dataclass(frozen=True, eq=False)
 class ToCount:
     """What is counted of the rows that a run found: the indices of these rows, their items, and the
-    level that counts them, in how many groups each."""
+    level that counts them."""
 
     chosen: Integers
     items: Sequence[Item]
     level: CountsLevel | None
-    groups: int
 
 
 def to_count(found_rows: Any, counting: FoundCounts) -> ToCount:
     """What is counted: of a trie only leaves and, if there are more than MOST_KEYS, the first row
     of each level, then the second, and so on. `found_rows` are in order of level and score."""
-    groups = 1 if counting.by is None else len(counting.groups) + 1
     leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
     levels = found_rows.column("level").to_numpy()[leaf]
-    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // groups])]
+    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(counting.names)])]
     rows = found_rows.take(pa.array(chosen))
     items = _sequences_of_rows(rows) if counting.beginnings else rows.column("tokens").to_pylist()
-    level = counting.level(len(chosen) * groups) if len(chosen) else None
-    return ToCount(chosen, items, level, groups)
+    return ToCount(chosen, items, counting.level(len(chosen)) if len(chosen) else None)
 
 
 def count_found_items(
@@ -221,7 +226,7 @@ def count_found_items(
 
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
-    names = (*counting.groups, OTHER_GROUP) if counting.by is not None else (None,)
+    names = counting.names
     counted = to_count(found_rows, counting)
     chosen, items, level = counted.chosen, counted.items, counted.level
     said = {**counting.to_json(), "counted": len(chosen)}
@@ -290,10 +295,14 @@ def counts_draws(price: Price) -> Draws:
     if price.counting is None:
         (level,) = price.levels
         assert isinstance(level, CountsLevel)
-        if level.held_sigma:
-            of_held = {"purpose": "held", "sigma": level.held_sigma}
-            yield "how many of the counts users hold", [*found, ("counts_level", of_held), drawn]
-            found = []
-        else:
+        for purpose, what, sigma in (
+            ("rough", "rough counts", level.rough_sigma),
+            ("held", "how many of the counts users hold", level.held_sigma),
+        ):
+            if sigma:
+                asked = {"purpose": purpose, "sigma": sigma}
+                yield what, [*found, ("counts_level", asked), drawn]
+                found = []
+        if not level.held_sigma:
             known["sigma"] = level.sigma_grid
     yield "counts", [*found, ("counts_level", known), drawn]

@@ -115,14 +115,11 @@ def counts_within_purses(host: PolarsHost, *, scale: float) -> Tables:
 
 
 @step
-def counts_level(host: PolarsHost, *, weighing: Any, sigma: int, purpose: str) -> Tables:
+def counts_level(host: PolarsHost, *, rule: Any, sigma: int, purpose: str) -> Tables:
     """A user adds one user's weight to each key held, or less if they hold more than their cap
-    allows. What each of their keys gets less is added once, to the loss of their class. Every key
-    has noise."""
+    allows. What each of their keys gets less is added once, to the loss. Every key has noise."""
     columns = "lengths", "ids", "caps"
-    sums = histogram(
-        host, host.table("counted_users"), "contributions_to_counts", *columns, weighing
-    )
+    sums = histogram(host, host.table("counted_users"), "contributions_to_counts", *columns, rule)
     every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")
     added = host.collect("counts_level", every.with_columns(pl.col("weight").fill_null(0)))
     return {"noised": host.noised(added, sigma, purpose)}
