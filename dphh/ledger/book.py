@@ -23,7 +23,7 @@ from pathlib import Path
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.backups import write_copy
-from dphh.ledger.budget import fits, number_that_fit, refusal, share_used
+from dphh.ledger.budget import number_that_fit, share_used
 from dphh.ledger.entries import (
     BookedRun,
     Data,
@@ -34,15 +34,14 @@ from dphh.ledger.entries import (
     StoredRelease,
     canonical_json,
 )
-from dphh.ledger.places import holds, places_of, wrong_account_error
+from dphh.ledger.paying import check_caps, payers_of
+from dphh.ledger.places import places_of
 from dphh.ledger.run_table import write_runs
 from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
     RELEASE_STEP,
     account_named,
-    account_names,
-    accounts_in,
     login_name,
     number_of_unfinished_run,
     row_of_run,
@@ -53,7 +52,7 @@ from dphh.ledger.tables import (
     stored_rows,
 )
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns, user_option
+from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
 from dphh.reader.paths import local_path_to_write
 
 #: The names of the accounts that paid for a run; for an analyst, of those that gave them a share.
@@ -101,8 +100,10 @@ class Ledger(Accounts):
             if found is not None:
                 booked = _repeated_run(con, found, setting)
             else:
-                payers = self._payers(con, request.corpus, places, required=require_account)
-                self._check_caps(con, request, payers)
+                payers = payers_of(
+                    con, request.corpus, places, self.analyst, required=require_account
+                )
+                check_caps(con, request, payers, self.analyst)
                 run = run_id or uuid.uuid4().hex
                 booked = self._insert_run(con, run, request, setting, data, payers)
         if not booked.settled:
@@ -147,10 +148,12 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is None:
-                payers = self._payers(con, request.corpus, places, required=require_account)
+                payers = payers_of(
+                    con, request.corpus, places, self.analyst, required=require_account
+                )
                 open_ended = not again and data is None and run_id is None
                 if not open_ended or self._last_equal_run(con, request) is None:
-                    self._check_caps(con, request, payers)
+                    check_caps(con, request, payers, self.analyst)
                 return None
             return _repeated_run(con, found, {}) if found["state"] == "settled" else None
 
@@ -163,8 +166,10 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             payers, refused = [], None
             try:
-                payers = self._payers(con, request.corpus, places, with_bookings=is_owner)
-                self._check_caps(con, request, payers, shares_only=not is_owner)
+                payers = payers_of(
+                    con, request.corpus, places, self.analyst, with_bookings=is_owner
+                )
+                check_caps(con, request, payers, self.analyst, shares_only=not is_owner)
             except (BudgetRefused, UsageError) as problem:
                 refused = str(problem)
             if not is_owner:
@@ -184,7 +189,7 @@ class Ledger(Accounts):
         """The accounts that pay for runs on a corpus. Refuses one on which no run can be booked."""
         places = places_of(corpus)
         with reading(self.path) as con:
-            return self._payers(con, corpus, places)
+            return payers_of(con, corpus, places, self.analyst)
 
     def level(self, run: BookedRun, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
@@ -290,74 +295,6 @@ class Ledger(Accounts):
         asked = request.digest, self.analyst, None if data is None else data.digest
         found: sqlite3.Row | None = con.execute(query, asked).fetchone()
         return found
-
-    def _payers(
-        self,
-        con: sqlite3.Connection,
-        corpus: Corpus,
-        places: frozenset[str],
-        *,
-        required: bool = False,
-        with_bookings: bool = True,
-    ) -> list[Account]:
-        """The accounts that pay: the one that the corpus names, then those that hold its files."""
-        booked = {"with_bookings": with_bookings}
-        named = [] if corpus.account is None else [account_named(con, corpus.account, **booked)]
-        if named and corpus.kind == "path" and not holds(named[0].corpus, places):
-            raise wrong_account_error(named[0].corpus, corpus)
-        if not named and corpus.kind != "path" and (names := account_names(con)):
-            raise BudgetRefused(
-                "Refused: which account pays? This ledger has accounts, so a table in memory must "
-                f"name one of them: account={names[0]!r}. Nothing was spent."
-            )
-        if self.analyst is not None and not named:
-            raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
-        others = accounts_in(
-            con, lambda own: own.account != corpus.account and holds(own, places), **booked
-        )
-        if required and not named and not others:
-            raise UsageError(
-                "account: none pays for this corpus, so nothing would cap the run, and "
-                "require_account=True. Nothing was spent. Correct the corpus or the ledger, or add "
-                "an account with `dphh ledger add`"
-            )
-        return [*named, *others]
-
-    def _check_caps(
-        self,
-        con: sqlite3.Connection,
-        request: Request,
-        payers: list[Account],
-        *,
-        shares_only: bool = False,
-    ) -> None:
-        """Refuse a run that the cap of a paying account, or the analyst's share of one, does not
-        allow."""
-        shares: list[Account] = []
-        if self.analyst is not None:
-            shares = shares_of(con, payers, self.analyst)
-            if not shares or shares[0].id != payers[0].id:  # the account that the request names
-                raise BudgetRefused(
-                    f"Refused: {self.analyst} has no share of {payers[0].label}. Nothing was "
-                    "spent. Only the account's owner can give one."
-                )
-        for each in [*shares, *([] if shares_only else payers)]:
-            same_user = each.corpus.user == request.corpus.user
-            if same_user and fits([*each.bookings, request.booking], each.cap):
-                continue
-            if self.analyst is not None and each in payers:
-                # An analyst must not learn what others have spent, nor of other accounts.
-                raise BudgetRefused(
-                    "Refused: your share allows this run, but what is left for all who may ask "
-                    "does not. Nothing was spent. Ask for less, or ask the corpus's owner."
-                )
-            if not same_user:  # a misspelled option, and no budget that is used up
-                raise UsageError(
-                    f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
-                    f"this run counts them by user={user_option(request.corpus.user)!r}, which "
-                    "does not protect them. Nothing was spent. Use the account's user columns."
-                )
-            raise BudgetRefused(refusal(each.label, each.bookings, each.cap, request.booking))
 
     def _insert_run(
         self,
