@@ -35,8 +35,8 @@ METHODS: dict[str, SetUnionMethod] = {
     "auto": SetUnionMethod(
         auto.THEOREM, auto.price, auto.run, auto.draws, if_too_little="gaussian"
     ),
-    "single": SetUnionMethod(single.THEOREM, single.price, single.run, single.draws),
     "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_separately, separate_draws),
     "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_separately, separate_draws),
     "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, adaptive.draws),
+    "single": SetUnionMethod(single.THEOREM, single.price, single.run, single.draws),
 }
