@@ -45,7 +45,7 @@ class FrameVerbs:
         until: str | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_items: int = 100,
-        method: typing.Literal['auto', 'gaussian', 'sips', 'adaptive'] = 'auto',
+        method: typing.Literal['auto', 'gaussian', 'sips', 'adaptive', 'single'] = 'auto',
         prior: str | pathlib.Path | object | None = None,
         prior_text: str | None = None,
         prior_is_public: bool = False,
@@ -60,7 +60,7 @@ class FrameVerbs:
             frame.dphh.items(user="author", item="dish", epsilon=1.0, delta=1e-7)
 
         max_items: The most items that a user counts for.
-        method: auto, gaussian, sips or adaptive.
+        method: auto, gaussian, sips, adaptive or single.
         prior: A public text, table or release to start from.
         prior_text: If the prior is raw text: its column of texts.
         prior_is_public: Declare that the prior's text or table is public.

@@ -113,7 +113,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         if status is not None:
             status.console.print(line, highlight=False, markup=False)
             status.update(line)
-        elif isinstance(line, Note) and not options["quiet"]:
+        elif not options["quiet"]:  # a line for each level, for a job's log
             click.echo(line, err=True)
 
     with status or nullcontext(), _warnings_kept(notes):

@@ -1,8 +1,7 @@
-"""Pages do what they say, from the first line to the last, and jobs as dbt and Airflow do."""
+"""Pages do what they say, from the first line to the last, and jobs as Airflow does."""
 
 import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import duckdb
@@ -106,25 +105,6 @@ def test_the_spark_page_runs(spark, tmp_path, monkeypatch, ledger):
 
 
 JOBS = page_of("weekly").partition("\n## From cron, Airflow or dbt\n")[2]
-
-
-def test_the_model_gives_one_release_however_often_dbt_runs(tmp_path, monkeypatch, ledger):
-    monkeypatch.chdir(tmp_path)
-    Path("reviews").mkdir()
-    rows = {"author": range(400), "body": ["see you later"] * 400}
-    pl.DataFrame(rows).write_parquet("reviews/1.parquet")
-    (code,) = re.findall("```python\n(.*?)```", JOBS, re.DOTALL)
-    names: dict = {}
-    exec(code, names)
-    dbt = SimpleNamespace(config=lambda **_: None)
-    with duckdb.connect() as session:
-        for _ in range(2):
-            made = names["model"](dbt, session)
-            session.register("made", made)
-            session.execute("CREATE OR REPLACE TABLE phrases AS FROM made")
-        (found,) = session.execute("SELECT count(*) FROM phrases WHERE level = 1").fetchone()
-    assert found == 3
-    assert len(ledger.runs()) == 1
 
 
 def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
