@@ -1,5 +1,5 @@
-"""What a mechanism asks of an engine. A mechanism's `levels.py` runs its steps on a host and does
-not know which engine that is.
+"""What a mechanism asks of an engine. A mechanism's `run.py` runs its steps on a host and does not
+know which engine that is.
 
 A step is a file of `sql/` by its name: on DuckDB and Spark its text, in Polars the function of the
 same name (`engines/polars/steps`). Tables have the names that the texts give them. What a host

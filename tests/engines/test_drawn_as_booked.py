@@ -22,6 +22,7 @@ from dphh import Corpus
 from dphh.mechanisms.set_union.methods import METHODS
 from dphh.udfs.noise.randomness import PURPOSES_FIXED_IN_RUN
 from dphh.udfs.noise.table import rounded_gaussian
+from tests.conftest import full
 from tests.draws import curve
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, LADDER, Draw, Run, is_of, ran
@@ -370,11 +371,20 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
     assert not steps, "something was drawn that the manifest has nothing of"
 
 
+#: One of each way to draw; Polars has steps of its own, and the runs are otherwise the same.
+ON_POLARS = (
+    "items, counted", "adaptive", "forecast, three rounds of words", "forecast with a prior",
+    "dpne", "counts, with a bound of its choice", "trie", "ldp_trie",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_what_is_drawn_is_what_is_priced_booked_and_written(
     engine: str, case: str, tmp_path: Path
 ) -> None:
+    if engine == "polars" and case not in ON_POLARS and not full():
+        pytest.skip("on DuckDB, and on Polars with DPHH_FULL=1")
     run = ran(engine, CASES[case], tmp_path)
     told = list(drew(run))
     ways = [

@@ -30,6 +30,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel import gathering
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
+from tests.conftest import full
 from tests.engines.forecasts import Seen, Watched, levels_of, on_grid
 from tests.forecast.person import Person
 
@@ -280,6 +281,8 @@ def shown(done: Sequence[Any], seen: Seen) -> list[Any]:
 def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
     engine, seed, epsilon, grid, with_prior, counts
 ):
+    if engine == "polars" and seed not in (4, 7) and not full():
+        pytest.skip("on DuckDB, and on Polars with DPHH_FULL=1")
     rows, newcomer = corpus_and_newcomer(seed, with_prior)
     asked: dict[str, Any] = {"max_n": 4, "max_items": 20, "epsilon": epsilon, "delta": 1e-2}
     asked["counts"] = counts

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from dphh import Corpus, items
 
@@ -36,6 +37,7 @@ def watch(folder: Path, stop: threading.Event) -> tuple[list[int], list[int]]:
     return sizes, modes
 
 
+@pytest.mark.slow
 def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(tmp_path, monkeypatch):
     write(tmp_path / "large.parquet")
     spill = tmp_path / "spill"

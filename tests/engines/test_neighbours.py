@@ -53,7 +53,7 @@ from dphh.udfs.kernel.contributions import ONE_W
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.positions import ValuesByWord
-from tests.conftest import NoNoise
+from tests.conftest import NoNoise, full
 from tests.engines.ladders import Quiet
 from tests.engines.levels import bare_level, host_on, unstored
 
@@ -75,7 +75,8 @@ NEW = [("new", "rare w0 w1 w2 w3 w4 w5"), ("new", "w0 w1"), ("new", "w0 w1")]
 
 def of_neighbours(test: Any) -> Any:
     """For D and u of chance, and for these, on every engine."""
-    tried = settings(max_examples=3)(example(OTHERS, NEW)(given(others, newcomer)(test)))
+    of_chance = given(others, newcomer)(test)
+    tried = settings(max_examples=3 if full() else 1)(example(OTHERS, NEW)(of_chance))
     return pytest.mark.parametrize("engine", ENGINES)(tried)
 
 
@@ -316,7 +317,7 @@ def heard_of_each_level(engine: str) -> Iterator[list[Counter[Any]]]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-@settings(max_examples=3)
+@settings(max_examples=3 if full() else 1)
 @example([("d", "ab"), ("e", "ab"), ("f", ""), ("d", "ab"), ("g", "-")], ["ab", "a", "ab", "c", ""])
 @given(words_of_others, words_of_newcomer)
 def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):

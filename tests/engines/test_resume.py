@@ -109,7 +109,8 @@ def test_a_ladder_that_is_killed_anywhere_shows_and_stores_nothing_of_it(
     """Purses cannot be made again from what was stored: so all of it is drawn once more, with full
     purses, and nothing of the first draw was seen."""
     corpus = corpus_of(tmp_path, CASES[FORECAST].rows)
-    points = [(DRAWING, place) for place in WITHIN_LADDER]
+    places = WITHIN_LADDER if full() else WITHIN_LADDER[::3]
+    points = [(DRAWING, place) for place in places]
     for ledger in killed(FORECAST, tmp_path / "corpus.parquet", engine, points, tmp_path):
         assert [*stored_levels(ledger)] == ["ngrams/words"]
         shown = [line for line in said(ledger) if line.startswith("level")]

@@ -108,7 +108,7 @@ def place_of(at: str, old: str, texts: Mapping[Path, str]) -> tuple[Path, Span]:
     found = [
         (path, span)
         for path, text in texts.items()
-        if path.match(where or "*.py") and last in text
+        if last in text and path.match(where or "*.py")
         for span in spans(text, path.suffix, name, old)
     ]
     if len(found) != 1:

@@ -16,7 +16,7 @@ _FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 
 
 def tokens_by_duckdb(content: pa.Array, column: str, expression: str) -> Any:
-    """The tokens of each row of `content`, by an SQL expression (`engines/duckdb/content.py`) that
+    """The tokens of each row of `content`, by an SQL expression (`reader/views.py`) that
     calls the content `column`."""
     try:
         con = _FREE_CONNECTIONS.pop()
