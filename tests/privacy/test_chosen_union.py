@@ -107,3 +107,19 @@ def test_the_price_of_auto_is_what_its_levels_cost(epsilon, delta, counts):
         own = new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
         assert own == priced
     assert 0.98 * delta < compose(plan.events).delta(epsilon) <= delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "noise", "share"),
+    [(1, 1e-5, 160, None), (0.5, 1e-6, 160, None), (3, 1e-5, None, 3e-4), (0.1, 1e-7, None, 3e-3)],
+)
+def test_the_first_round_sees_what_a_thousand_users_share_if_that_is_cheap(
+    epsilon, delta, noise, share
+):
+    """With less, "auto" took one round at epsilon 0.5 on tweets, and found 363 words of 502."""
+    first, alone, *_ = items(epsilon=epsilon, delta=delta, counts=0).levels
+    if noise:
+        assert first.sigma == pytest.approx(noise, rel=1e-4)
+        assert 3e-4 < (alone.sigma / first.sigma) ** 2 < 3e-3
+    else:
+        assert (alone.sigma / first.sigma) ** 2 == pytest.approx(share, rel=0.1)
