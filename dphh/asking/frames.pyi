@@ -70,7 +70,7 @@ class FrameVerbs:
         groups: Names of groups, with commas; the rest is 'other'.
         min_users: Leave out items that may have fewer users.
         epsilon: The privacy budget: 1 is strict, 8 is weak.
-        delta: Chance beyond epsilon: well below 1 / users.
+        delta: Probability on top of epsilon: well below 1 / users.
         """
     def ngrams(
         self,
@@ -122,7 +122,7 @@ class FrameVerbs:
         groups: Names of groups, with commas; the rest is 'other'.
         min_users: Leave out items that may have fewer users.
         epsilon: The privacy budget: 1 is strict, 8 is weak.
-        delta: Chance beyond epsilon: well below 1 / users.
+        delta: Probability on top of epsilon: well below 1 / users.
         spurious: The share of finds that may be held by no user.
         shares: For dpne: each length's share of the budget.
         """
@@ -170,7 +170,7 @@ class FrameVerbs:
         groups: Names of groups, with commas; the rest is 'other'.
         max_items: With counts: items a user fully counts in. [10]
         epsilon: The privacy budget: 1 is strict, 8 is weak.
-        delta: Chance beyond epsilon: well below 1 / users.
+        delta: Probability on top of epsilon: well below 1 / users.
         theta: Votes that a prefix needs; goes with p.
         p: Chance of a vote at a level; goes with theta.
         """
@@ -270,5 +270,5 @@ class FrameVerbs:
         confidence: Chance that an interval contains the true count.
         simultaneous: The confidence is for all intervals at once.
         epsilon: The privacy budget: 1 is strict, 8 is weak.
-        delta: Chance beyond epsilon: well below 1 / users.
+        delta: Probability on top of epsilon: well below 1 / users.
         """

@@ -126,7 +126,8 @@ def verify(
     click.echo("\n".join(in_two_columns(listed)))
     found = "consistent, and no more than that" if without_ledger else "passed"
     if to_answer := sum(what in (WARNING, OWN_WORDS) for what, _ in lines):
-        found += f", but for {with_noun(to_answer, 'line')} with !, to be answered (exit code 4)"
+        waits = "wait" if to_answer > 1 else "waits"
+        found = f"{with_noun(to_answer, 'line')} with ! {waits} for a person's answer (exit code 4)"
     click.echo(found)
     context.exit(4 if to_answer else 0)
 

@@ -23,7 +23,7 @@ LEAST_DELTA = 1e-100
 NOISE_TABLE_NOTE = "noise table's distance from the exact Gaussian"
 BUDGET_HELP = {
     "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
-    "delta": "Chance beyond epsilon: well below 1 / users.",
+    "delta": "Probability on top of epsilon: well below 1 / users.",
 }
 
 

@@ -389,7 +389,7 @@ def test_the_command_names_account_and_cap_and_has_exit_codes(dphh, out, book, t
     book.set_cap("notes", 2.0, 1e-6)
     code, said, _ = dphh(*asked)
     assert code == 4 and "\n  ! warning " in said
-    assert said.endswith("passed, but for 1 line with !, to be answered (exit code 4)\n")
+    assert said.endswith("\n1 line with ! waits for a person's answer (exit code 4)\n")
     (out / "rows.csv").touch()
     code, said, err = dphh(*asked)
     assert (code, said) == (2, "") and "'rows.csv'" in err
