@@ -1,7 +1,7 @@
 """How many items each method of `items` finds, on the tweets and on drawn laws; and Spearman's
 correlation of their scores with the weights that they estimate.
 
-python -m tests.benchmarks.items_found [--runs N]
+python -m tests.benchmarks.items_found [--runs N] [--epsilons 0.5,1,2,4 --max-items 3,10,30,100]
 """
 
 import argparse
@@ -9,6 +9,7 @@ import math
 import re
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -45,10 +46,14 @@ def weights_of(frame: pl.DataFrame, max_items: int = 100) -> pl.DataFrame:
     return held.with_columns(w=each**-0.5).group_by("item").agg(pl.col("w").sum())
 
 
-def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
-    weights = weights_of(frame)
-    for epsilon, delta in ASKED:
+def measure(
+    name: str, frame: pl.DataFrame, runs: int, asked: Sequence[tuple[float, float]], max_items: int
+) -> None:
+    weights = weights_of(frame, max_items)
+    for epsilon, delta in asked:
         for method in METHODS:
+            if method == "single" and max_items > 1:
+                continue
             found, spent, order = [], [], []
             for _ in range(runs):
                 corpus = Corpus(
@@ -56,7 +61,14 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
                 )
                 with tempfile.TemporaryDirectory() as folder:
                     start = time.process_time()
-                    plan = items(corpus, epsilon=epsilon, delta=delta, method=method, counts=0)
+                    plan = items(
+                        corpus,
+                        epsilon=epsilon,
+                        delta=delta,
+                        max_items=max_items,
+                        method=method,
+                        counts=0,
+                    )
                     release = plan.run(
                         engine="polars",
                         ledger=Ledger(Path(folder) / "ledger.sqlite", create=True),
@@ -66,9 +78,9 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
                 found.append(len(release))
                 both = release.to_polars().join(weights, on="item")
                 order.append(spearmanr(both["score"], both["w"])[0])
-            said = f"{name}, ({epsilon:g}, {delta:.3g}), {method}"
+            said = f"{name}, {max_items}, ({epsilon:g}, {delta:.3g}), {method}"
             print(
-                f"{said:<42}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s"
+                f"{said:<46}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s"
                 f"  scores {mean(order):.3f}",
                 flush=True,
             )
@@ -77,12 +89,17 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=2)
-    runs = parser.parse_args().runs
-    if TWEETS.exists():
-        measure("tweets", tweets(), runs)
-    measure("flat", drawn(0.0, 20_000, 10), runs)
-    measure("Zipf 1", drawn(1.0, 200_000, 20), runs)
-    measure("Zipf 1.5", drawn(1.5, 200_000, 20), runs)
+    parser.add_argument("--epsilons", help="in place of the two of docs/items.md; delta 1e-6")
+    parser.add_argument("--max-items", default="100")
+    given = parser.parse_args()
+    asked = [(float(e), 1e-6) for e in given.epsilons.split(",")] if given.epsilons else ASKED
+    corpora = {"tweets": tweets()} if TWEETS.exists() else {}
+    corpora["flat"] = drawn(0.0, 20_000, 10)
+    corpora["Zipf 1"] = drawn(1.0, 200_000, 20)
+    corpora["Zipf 1.5"] = drawn(1.5, 200_000, 20)
+    for name, frame in corpora.items():
+        for max_items in map(int, given.max_items.split(",")):
+            measure(name, frame, given.runs, asked, max_items)
 
 
 if __name__ == "__main__":
