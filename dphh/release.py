@@ -16,7 +16,6 @@ from dphh.columns import (
     DIGEST_FIELD,
     as_parquet,
     as_release_table,
-    digest_of,
     stored_table,
 )
 from dphh.errors import UsageError
@@ -144,18 +143,6 @@ class Release(Exports):
         from dphh.report.phrases import phrases
 
         return phrases(self)
-
-    @checked_call
-    def top(self, k: int) -> Release:
-        """The first k items of the release, at no cost, by `users` if counted, else by `score`.
-
-        Scores do not compare between lengths, so the lengths take turns. At most as many items as
-        were released: items below a threshold must stay unseen.
-        """
-        from dphh.report.phrases import top_of
-
-        table = top_of(self, k)
-        return Release(table, {**self.manifest, "top": k, DIGEST_FIELD: digest_of(table)})
 
     @checked_call
     def change(

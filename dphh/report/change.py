@@ -145,11 +145,6 @@ def sides_of(
             raise UsageError(f"before: found {names[1]!r}, the same group; give another")
         sides = Side(later, names[0]), Side(later, names[1])
     for side in sides:
-        if "top" in side.release.manifest:
-            raise UsageError(
-                "change: found the top() of a release, whose numbers are high by their noise too; "
-                "give the release"
-            )
         if not side.counting:
             raise UsageError(
                 f"change: release {side.release.manifest['run_id']} has no numbers of users; count "

@@ -69,9 +69,7 @@ def comparison(later: Released, earlier: Released | None) -> Comparison | None:
     """Without an earlier release, of the last two of its periods; None if that has no such
     numbers."""
     manifest = later.manifest
-    if earlier is None and (
-        not are_periods(manifest) or not counting_of(manifest) or "top" in manifest
-    ):
+    if earlier is None and not (are_periods(manifest) and counting_of(manifest)):
         return None
     sides = sides_of(later, earlier, None, None)
     differences: Mapping[tuple[Tokens, str | None], Difference] = {

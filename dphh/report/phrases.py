@@ -1,4 +1,4 @@
-"""A release as a list to read, one row for each thing that people say, and its first k items.
+"""A release as a list to read, with one row for each thing that people say.
 
 Everything here is post-processing of a release: it costs nothing and changes no guarantee.
 """
@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from dphh.errors import CONTROL_CHARACTERS, UsageError, escaped
+from dphh.errors import CONTROL_CHARACTERS, escaped
 from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
 from dphh.report.wordings import Grams, Tokens, Wording, wordings
-from dphh.wording.options import check_whole
 
 #: The characters that control a terminal, each with what is shown in its place.
 _ESCAPES = {
@@ -134,29 +133,3 @@ def is_maximal(frame: pl.DataFrame) -> pl.Series:
     inside = pl.concat([inside, phrases.filter(ended)]).unique().with_columns(inside=True)
     found = phrases.join(inside, on="tokens", how="left", maintain_order="left")
     return ended | found["inside"].is_null()
-
-
-def top_of(release: Released, k: int) -> Any:
-    """The rows of k items: the first of each level, the second of each, and so on. A level's items
-    are sorted by their numbers of users, added up over groups, or else by their scores."""
-    check_whole("k", k)
-    frame = release.to_polars().with_row_index("row")
-    by = _number_of(frame)
-    if by is None:
-        if len(frame):
-            raise UsageError(
-                "top: this release has neither scores nor counts to sort by; run it with counts=, "
-                "or run `counts` of it, and take the top of that"
-            )
-        return release.table
-    best = (
-        frame.drop_nulls(by)
-        .group_by("level", "tokens")
-        .agg(pl.first("item"), pl.col(by).sum(), "row")
-        .sort("level", by, "item", "tokens", descending=[False, True, False, False])
-        .with_columns(turn=pl.int_range(pl.len()).over("level"))
-        .sort("turn", "level", maintain_order=True)
-        .head(k)
-        .sort("level", "turn")
-    )
-    return release.table.take(best.explode("row")["row"].to_arrow())

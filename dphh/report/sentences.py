@@ -133,8 +133,6 @@ def items_line(release: Released) -> str:
     items = number_of_items(release.table)
     is_counted = has_every_given_item(manifest)
     said = f"{with_noun(items, 'item')} counted" if is_counted else f"{items:,} found"
-    if "top" in manifest:
-        said = f"the first {said} of {sum(level['released'] for level in manifest['levels']):,}"
     said += "" if is_counted else f" by {manifest['verb']}"
     if groups := groups_of(manifest):
         said += f"; counts within {asked['by']}: {', '.join(map(one_line, groups))}"

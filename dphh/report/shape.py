@@ -159,7 +159,6 @@ MANIFEST: Shape = {
     "day?": is_text,
     "is_test": is_truth,
     "randomness": is_text,
-    "top?": _COUNT,
     "parameters": PARAMETERS,
     "privacy": PRIVACY,
     "levels": [LEVEL],

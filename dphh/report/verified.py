@@ -69,8 +69,8 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
     if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:
         raise _refusal("its promise is not the epsilon and delta that its parameters ask for")
     yield "promise", f"{promise_with_unit(privacy)}, as was asked for"
-    # `top` and `min_users` leave items out, perhaps parts of items that are in the release.
-    is_cut = "top" in manifest or asked.get("min_users") is not None
+    # `min_users` leaves items out, perhaps parts of items that are in the release.
+    is_cut = asked.get("min_users") is not None
     is_given = "of" in asked or "domain" in asked
     for problem in (_problems_of_given if is_given else _problems_of_found)(release, rows, is_cut):
         raise _refusal(problem)

@@ -26,7 +26,6 @@ Reason = Literal[
     "not asked for",
     "a part was not released",
     "below",
-    "left out by top",
 ]
 #: A level as a manifest describes it.
 ManifestLevel = dict[str, Any]
@@ -66,9 +65,6 @@ def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     if tokens in ends:
         only = "" if ends[tokens] else " as a prefix only: it was not released as complete"
         yield "released", f"{name} is in the release{only}."
-    if (most := manifest.get("top")) is not None:
-        said = f"{name} is not in the top({most}) that was taken from a release: ask that release."
-        yield "left out by top", said
     if [*tokens] in map(list, asked.get("domain") or ()):
         least = asked.get("min_users")
         yield "below", f"{name} was left out: its interval begins below {least} users (min_users)."

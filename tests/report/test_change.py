@@ -128,7 +128,6 @@ def test_after_min_users_the_candidates_are_what_was_counted():
     "earlier, why",
     [
         ({"run_id": "run-of-counts"}, "change: found one run twice"),
-        ({"top": 1}, r"change: found the top\(\) of a release"),
         ({"levels": []}, "change: release earlier has no numbers of users; count"),
         ({"privacy": {**made.PRIVACY, "unit": "a week"}}, "protects a user.*, the earlier a week"),
         ({"parameters": {"content": CONTENT, "by": "x", "groups": ["y"]}}, "groups by null"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dphh
 from dphh import UsageError
-from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.columns import digest_of
 from dphh.errors import CONTROL_CHARACTERS
 from dphh.report.phrases import is_maximal
 from dphh.wording.lines import one_line, visible_text
@@ -174,37 +174,6 @@ def test_nothing_to_be_read_steers_a_terminal():
     assert set(made.to_polars()["item"]) == {*steering, "plain"}
     assert not CONTROL_CHARACTERS.search(made.dumps())
     assert json.loads(made.dumps()) == json.loads(json.dumps(made.manifest))
-
-
-# The first k
-
-
-@pytest.mark.parametrize(
-    "k, expected",
-    [
-        (1, ["see"]),
-        (4, ["see", "you", "see you", "see you later"]),
-        (5, ["see", "you", "see you", "you later", "see you later"]),
-        (99, list(PHRASES)),
-    ],
-)
-def test_lengths_take_turns_as_their_scores_do_not_compare(k, expected):
-    whole = ladder()
-    found = whole.top(k)
-    assert [row["item"] for row in found] == expected
-    assert found.manifest == {**whole.manifest, "top": k, DIGEST_FIELD: digest_of(found.table)}
-    assert len(whole) == len(PHRASES) and "top" not in whole.manifest
-
-
-def test_people_go_before_scores_and_what_weighs_nothing_has_no_top():
-    people = counted({"b": (3, 1, 5), "a": (5, 3, 7), "d": (5, 3, 7)})
-    assert [row["item"] for row in people.top(2)] == ["a", "d"]
-    assert len(items(()).top(1)) == 0
-    with pytest.raises(UsageError, match="neither scores nor counts"):
-        trie().top(1)
-    for k in (0, -1, 2.0, True, "3"):
-        with pytest.raises(UsageError, match="k: found"):
-            ladder().top(k)
 
 
 def test_a_phrase_is_text_or_a_list_of_tokens():

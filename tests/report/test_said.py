@@ -37,7 +37,6 @@ WHY = [
     (ladder(), ["See you, LATER!", ["See", "you"], "some thing", "see you me", "...",
                 "see you later see"]),
     (of(ladder(), "set_union"), ["some thing"]),
-    (ladder().top(1), ["see you"]),
     (trie(), [["a", "b"], ["b"], ["a", "z"]]),
     (LOCAL, ["bd", "cab", "ac", "c"]),
     (of(items(), verb="counts"), ["z"]),
