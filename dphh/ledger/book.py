@@ -94,7 +94,7 @@ class Ledger(Accounts):
         book a new run, whatever ran before. `require_account`: refuse a run that no account pays
         for.
         """
-        places = places_of(request.corpus)  # links are resolved before the ledger is locked
+        places = request.places  # links are resolved before the ledger is locked
         with writing(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is not None:
@@ -144,7 +144,7 @@ class Ledger(Accounts):
         these data, where they are known by their files; None if a run may begin or continue. What
         no data could change is refused. If there was an equal request, whose data may turn out to
         be the same, a cap refuses only when they are known."""
-        places = places_of(request.corpus)
+        places = request.places
         with reading(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is None:
@@ -161,7 +161,7 @@ class Ledger(Accounts):
         """Which accounts would pay for this request now, whether they allow it, and what is left
         under their caps. Changes nothing. To an analyst it tells of the analyst's shares alone: it
         is free, and would find what others have spent of an account."""
-        places = places_of(request.corpus)
+        places = request.places
         is_owner = self.analyst is None
         with reading(self.path) as con:
             payers, refused = [], None

@@ -213,9 +213,20 @@ def combined_condition(
             raise UsageError(
                 f"{option}: found {value!r}; give COLUMN=VALUE, such as {option}='day=2026-01-31'"
             )
+        if _YEAR_LAST.match(bound.strip()):
+            raise UsageError(
+                f"{option}: found {bound.strip()!r}, whose year is not first, so that it does not "
+                f"compare as a day does; write it as {option}='day=2026-01-31'. Where the column "
+                "is a text that writes days so, use where=\"try_strptime(day, '%d.%m.%Y') >= "
+                "DATE '2026-01-31'\""
+            )
         quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
         said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
     return joined_by_and(*said)
+
+
+#: Matches a day that is written otherwise than its column compares: 31.01.2026, 1/31/26.
+_YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")
 
 
 def joined_by_and(*conditions: str | None) -> str | None:

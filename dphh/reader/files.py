@@ -1,6 +1,8 @@
 """The files of a corpus, here and in stores, which DuckDB reads through its httpfs extension; and
 refusals of files and columns, before anything is paid."""
 
+# Many small files: pathlib takes several times as long.
+# ruff: noqa: PTH114, PTH202
 from __future__ import annotations
 
 import importlib.util
@@ -24,6 +26,9 @@ from dphh.wording.options import did_you_mean
 
 #: An error about a missing column lists at most this many columns of the corpus.
 MOST_LISTED_COLUMNS = 100
+#: So many files, of at most this mean size and all together of at most so many bytes, are read once
+#: and kept.
+LEAST_MANY_FILES, SMALL_FILE_BYTES, MOST_KEPT_BYTES = 50, 1 << 17, 1 << 28
 #: Formats whose files may hold deleted rows: the folder and the files of their log, by which they
 #: are recognised; their names; how their current rows are read; and the extra that does.
 _FORMATS_WITH_DELETED_ROWS = (
@@ -41,8 +46,9 @@ _FORMATS_WITH_DELETED_ROWS = (
 def refuse_delta_and_iceberg(corpus: Corpus) -> None:
     """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
     here = {Path(place) for place in corpus.where if not is_remote(place)}
-    for file in map(Path, corpus.local_files):
-        here |= {file.parent, *({file.resolve().parent} if file.is_symlink() else ())}
+    files = corpus.local_files
+    here |= {*map(Path, map(os.path.dirname, files))}
+    here |= {Path(file).resolve().parent for file in files if os.path.islink(file)}
     here |= {folder.resolve() for folder in here}
     folders = dict.fromkeys(above for each in here for above in (each, *each.parents))
     for folder, (inner, names, kind, instead, extra) in product(
@@ -171,12 +177,22 @@ def refuse_missing_files(corpus: Corpus) -> None:
                 )
 
 
-def hide_progress_bar(con: duckdb.DuckDBPyConnection) -> None:
+def are_many_and_small(corpus: Corpus) -> bool:
+    files = corpus.local_files
+    if len(files) < LEAST_MANY_FILES:
+        return False
+    sizes = sum(os.path.getsize(file) for file in files)
+    return sizes < min(len(files) * SMALL_FILE_BYTES, MOST_KEPT_BYTES)
+
+
+def make_private_and_alike(con: duckdb.DuckDBPyConnection) -> None:
     """Switch off DuckDB's own progress bar, which would tell how much data each step reads. In a
-    kernel without ipywidgets it is off already, and DuckDB refuses to switch it off."""
+    kernel without ipywidgets it is off already, and DuckDB refuses to switch it off. And let times
+    with a zone be compared and written in UTC, whatever zone the machine is in."""
     ((on,),) = con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
     if on:
         con.execute("SET enable_progress_bar = false")
+    con.execute("SET TimeZone = 'UTC'")
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:

@@ -19,7 +19,8 @@ from dphh.files.private_folder import PrivateFolder
 from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus, replace_corpus
 from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.files import (
-    hide_progress_bar,
+    are_many_and_small,
+    make_private_and_alike,
     reach_stores,
     refuse_delta_and_iceberg,
     refuse_missing_files,
@@ -101,8 +102,9 @@ class Rows:
     (user_id, tokens, group_name)."""
 
     def __init__(self, corpus: Corpus, limits: Limits) -> None:
-        #: Whether the rows can be read only once, as a relation's stream can.
-        self._read_once = corpus.kind == "table"
+        #: Whether the rows are read once and kept: a relation's stream can be read only once, and
+        #: of many small files DuckDB makes as many small batches, each time that it reads them.
+        self._read_once = corpus.kind == "table" or are_many_and_small(corpus)
         self._is_loaded = False
         #: Private rows that do not fit into memory go to this folder, which one login can read.
         self._spill = PrivateFolder()
@@ -118,7 +120,7 @@ class Rows:
                     "160 MB before a row is read; give 200MB or more, and more with many threads. "
                     "Nothing was spent"
                 )
-            hide_progress_bar(self.con)
+            make_private_and_alike(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in these
             # (128 texts of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")

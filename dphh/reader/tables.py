@@ -23,7 +23,7 @@ from dphh.reader.content import NOT_UTF8_MESSAGE
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import (
     files_to_read,
-    hide_progress_bar,
+    make_private_and_alike,
     reach_stores,
     refuse_duplicate_columns,
     refuse_missing_columns,
@@ -187,7 +187,7 @@ def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.Du
     """A connection that writes no temporary files, and shows no progress bar, which would tell how
     much data is read."""
     con = duckdb.connect(path, read_only=read_only)
-    hide_progress_bar(con)
+    make_private_and_alike(con)
     con.execute("SET temp_directory = ''")
     return con
 

@@ -27,6 +27,7 @@ from dphh import (
 from dphh.engines import ENGINES
 from dphh.errors import Notice
 from dphh.reader.corpus import replace_corpus
+from dphh.reader.files import LEAST_MANY_FILES
 from dphh.udfs.noise.randomness import SystemRandomness
 from tests.engines.levels import frame, host_on
 
@@ -139,11 +140,15 @@ def forms(folder: Path) -> dict[str, Any]:
     for part, of in enumerate((rows[:100], rows[100:])):
         (folder / f"parts/part={part}").mkdir(parents=True)
         of.write_parquet(folder / f"parts/part={part}/a.parquet")
+    (folder / "lake").mkdir()
+    for part in range(LEAST_MANY_FILES):
+        rows[part * 6 : part * 6 + 6].write_parquet(folder / f"lake/{part}.parquet")
     return {
         "file": folder / "a.parquet",
         "copy": folder / "copy.parquet",
         "other order and compression": folder / "shuffled.parquet",
         "folder": folder / "parts",
+        "lake of small files": folder / "lake",
         "csv": folder / "a.csv",
         "json lines": folder / "a.jsonl",
         "frame": rows,

@@ -5,6 +5,7 @@ DuckDB chooses rows for Polars too, and Spark has a `where` of its own.
 
 import datetime as dt
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import dphh
 from dphh import Corpus, Ledger
 from dphh.errors import CorpusError, UsageError
 from dphh.reader.corpus import corpus_from_json
+from tests.engines.test_same_data import digest
 
 ROWS = {
     "who": list(range(400)),
@@ -149,3 +151,33 @@ def test_other_rows_are_another_request_and_the_manifest_says_which(
     assert "where=\"country = 'DE'\"" in repr(plans[1].corpus)
     assert "country" in plans[1].sql()
     assert "of country DE" in repr(german)
+
+
+def test_times_with_a_zone_are_compared_and_written_in_utc_wherever_the_machine_is(
+    tmp_path, monkeypatch
+):
+    hours = pl.datetime_range(dt.datetime(2026, 11, 8), dt.datetime(2026, 11, 10), "1h")
+    times = pl.select(at=hours.dt.replace_time_zone("UTC"))
+    held = times.with_columns(what="at").with_row_index("who")
+    held.write_parquet(tmp_path / "a.parquet")
+    found = set()
+    for zone in ("UTC", "America/New_York"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        for source in (held, tmp_path / "a.parquet"):
+            for since in ("at=2026-11-09", "at=2026-11-09 01:00+01"):  # the same moment
+                found.add(digest(source, text=None, item="what", since=since))
+    monkeypatch.undo()
+    time.tzset()
+    midnight = held.filter(pl.col("at") >= dt.datetime(2026, 11, 9, tzinfo=dt.UTC))
+    texts = midnight.with_columns(pl.col("what").dt.strftime("%Y-%m-%d %H:%M:%S+00"))
+    assert found == {digest(texts, text=None, item="what")}
+
+
+@pytest.mark.parametrize("value", ["01.11.2026", "1/11/26", "01-11-2026 10:00"])
+def test_a_day_whose_year_is_not_first_is_refused(value):
+    """In a column of texts it would be compared letter by letter, and keep what it should not."""
+    for option in ("since", "until"):
+        with pytest.raises(UsageError, match=rf"^{option}: found '{value}', whose year is not"):
+            Corpus("a.csv", user="who", text="what", **{option: f"day={value}"})
+    Corpus("a.csv", user="who", text="what", since="version=1.26.3", until="week=2026-W46")
