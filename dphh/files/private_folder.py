@@ -9,13 +9,19 @@ and a container does not see those of others.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+try:
+    import fcntl
+
+    _HAS_LOCKS = True
+except ImportError:  # Windows, where a file that a process has open cannot be removed
+    _HAS_LOCKS = False
 
 FOLDER_PREFIX = "dphh-run-"
 _LOCK_FILE = ".lock"
@@ -33,12 +39,13 @@ class PrivateFolder:
         remove_abandoned_folders()
         self._owner = os.getpid()
         self.path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
-        unnamed = Path(self.path, f"{_LOCK_FILE}-new")
+        named = Path(self.path, _LOCK_FILE)
+        unnamed = Path(self.path, f"{_LOCK_FILE}-new") if _HAS_LOCKS else named
         self._lock = _take_lock(unnamed, os.O_CREAT)
         if self._lock is None:
             unnamed.unlink()  # a file system without locks: only this process removes the folder
-        else:
-            unnamed.rename(Path(self.path, _LOCK_FILE))
+        elif unnamed != named:
+            unnamed.rename(named)
         _open_folders[self.path] = self
 
     def close(self) -> None:
@@ -46,9 +53,7 @@ class PrivateFolder:
         if _open_folders.pop(self.path, None) is None or os.getpid() != self._owner:
             return
         with suppress(OSError):  # Spark's Java process may have removed it first
-            _remove_folder(self.path)
-        if self._lock is not None:
-            os.close(self._lock)
+            _remove_folder(self.path, self._lock)
 
 
 def close_all() -> None:
@@ -62,18 +67,20 @@ def remove_abandoned_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # the folder is another login's, or another process removed it
             status = folder.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+            is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+            if not stat.S_ISDIR(status.st_mode) or not is_own:
                 continue
             if (lock := _take_lock(folder / _LOCK_FILE)) is not None:
-                try:
-                    _remove_folder(str(folder))
-                finally:
-                    os.close(lock)
+                _remove_folder(str(folder), lock)
 
 
 def _take_lock(lock_file: Path, open_flags: int = 0) -> int | None:
     """The descriptor of a lock file that this process has locked; None if it cannot be locked."""
-    lock = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | open_flags, 0o600)
+    flags = os.O_RDWR | open_flags
+    if not _HAS_LOCKS:
+        lock_file.unlink(missing_ok=bool(open_flags))  # fails while another process has it
+        return os.open(lock_file, flags | os.O_CREAT, 0o600)
+    lock = os.open(lock_file, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # the lock is taken, or the file system has no locks
@@ -82,13 +89,21 @@ def _take_lock(lock_file: Path, open_flags: int = 0) -> int | None:
     return lock
 
 
-def _remove_folder(path: str) -> None:
-    """Remove rows first and the lock last, so that another process can complete the removal."""
-    for entry in list(os.scandir(path)):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        elif entry.name != _LOCK_FILE:
-            with suppress(OSError):
-                Path(entry).unlink()
-    if all(entry.name == _LOCK_FILE for entry in os.scandir(path)):
-        shutil.rmtree(path, ignore_errors=True)
+def _remove_folder(path: str, lock: int | None) -> None:
+    """Remove rows first and the lock last, so that another process can complete the removal; and
+    close the lock, before its file goes where an open file cannot."""
+    try:
+        for entry in list(os.scandir(path)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != _LOCK_FILE:
+                with suppress(OSError):
+                    Path(entry).unlink()
+        if all(entry.name == _LOCK_FILE for entry in os.scandir(path)):
+            if not _HAS_LOCKS and lock is not None:
+                os.close(lock)
+                lock = None
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        if lock is not None:
+            os.close(lock)

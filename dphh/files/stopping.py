@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +22,9 @@ from dphh.files import private_folder
 
 #: The process is ended at the latest so many seconds after a signal. Containers are given ten.
 PATIENCE_SECONDS = 6.0
-_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 #: The numbers of the signals that asked this process to end, in order of arrival.
 _received_signals: list[int] = []
@@ -52,9 +55,9 @@ def stopping(last_words: Callable[[int], str] = lambda _: "") -> Iterator[None]:
         for number in _ENDING_SIGNALS
         if (before := signal.getsignal(number)) in (signal.SIG_DFL, signal.default_int_handler)
     }
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    reading, writing = socket.socketpair()  # no pipe: Windows lets none be without blocking
+    writing.setblocking(False)
+    wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     done = threading.Event()
     threading.Thread(
         target=_end_after_patience,
@@ -71,7 +74,7 @@ def stopping(last_words: Callable[[int], str] = lambda _: "") -> Iterator[None]:
             for number, before in theirs.items():
                 signal.signal(number, before)
         signal.set_wakeup_fd(wakeup)
-        os.close(writing)
+        writing.close()
 
 
 def end_by_signal(number: int) -> None:
@@ -92,21 +95,21 @@ def _raise_stopped(number: int, _: FrameType | None) -> None:
 
 
 def _end_after_patience(
-    pipe: int,
+    signals: socket.socket,
     handled: frozenset[int],
     main_is_done: threading.Event,
     last_words: Callable[[int], str],
 ) -> None:
     """Wait for a signal; if the main thread is not done in time, clean up and end the process."""
-    with os.fdopen(pipe, "rb", buffering=0) as signals:
-        while came := signals.read(1):
+    with signals:
+        while came := signals.recv(1):
             ours = came[0] in handled and signal.getsignal(came[0]) is _raise_stopped
             if ours and not main_is_done.wait(PATIENCE_SECONDS):
                 try:
                     private_folder.close_all()
                     said = last_words(came[0]).encode()
                     # Not by sys.stdout, which the main thread may hold; and a pipe that is full,
-                    # because nobody reads it, must not keep the process.
+                    # because nobody reads it, must not keep the process. (Windows cannot tell.)
                     if said and select.select([], [1], [], 0)[1]:
                         os.write(1, said)
                 finally:

@@ -40,15 +40,16 @@ def places_of(corpus: Corpus) -> frozenset[str]:
     for file in corpus.local_files:
         folder, name = os.path.split(file)
         ways |= {_resolved(file, resolve_links), *(f"{way}/{name}" for way in ways_to(folder))}
-    return frozenset(ways | {_with_links_resolved(place) for place in corpus.where})
+    ways |= {_with_links_resolved(place) for place in corpus.where}
+    return frozenset(way.replace(os.sep, "/") for way in ways)
 
 
 def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     """Whether any of these places is one of the account's files or folders, or lies in one."""
     if account_corpus.kind != "path":
         return False
-    owned = [_with_links_resolved(place).split("/") for place in account_corpus.where]
-    for own, place in product(owned, places):
+    owned = [_with_links_resolved(place).replace(os.sep, "/") for place in account_corpus.where]
+    for own, place in product([each.split("/") for each in owned], places):
         parts = place.split("/")
         # A store is not listed, so the account also holds the addresses above its own.
         if _is_or_holds(own, parts) or (is_remote(place) and _is_or_holds(parts, own)):

@@ -102,11 +102,12 @@ SYNCHRONOUS = "EXTRA"
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
 # so nothing may create the file while another thread is in a transaction.
 one_call_at_a_time = threading.RLock()
-os.register_at_fork(
-    before=one_call_at_a_time.acquire,
-    after_in_parent=one_call_at_a_time.release,
-    after_in_child=one_call_at_a_time.release,
-)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(
+        before=one_call_at_a_time.acquire,
+        after_in_parent=one_call_at_a_time.release,
+        after_in_child=one_call_at_a_time.release,
+    )
 
 
 def default_path() -> Path:

@@ -134,8 +134,8 @@ def login_name() -> str:
     """The login name under which this process runs: a note, not a proof."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the login has a number and no name, as often in a container
-        return f"user {os.getuid()}"
+    except (ImportError, KeyError, OSError):  # a number and no name, as often in a container
+        return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:

@@ -36,7 +36,7 @@ def absolute_place(path: str | Path) -> str:
         return unquote(address[1])
     if is_remote(text):
         return text
-    return str(Path(os.path.expanduser(text)).absolute())
+    return Path(os.path.expanduser(text)).absolute().as_posix()
 
 
 def is_remote(path: str) -> bool:
@@ -84,7 +84,7 @@ def files_named(place: str) -> list[str]:
 
 def files_matching(pattern: str) -> list[str]:
     """The local files that a glob matches and does not skip."""
-    names = glob(pattern, recursive=True)
+    names = [name.replace(os.sep, "/") for name in glob(pattern, recursive=True)]
     return sorted(n for n in names if not is_skipped(n, pattern) and not os.path.isdir(n))
 
 

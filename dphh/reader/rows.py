@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -257,9 +258,7 @@ class MemoryLimit:
         """The process's memory that DuckDB does not count; None on systems other than Linux."""
         if not _PROCESS_MEMORY_FILE.exists():
             return None
-        import resource
-
-        resident = int(_PROCESS_MEMORY_FILE.read_text().split()[1]) * resource.getpagesize()
+        resident = int(_PROCESS_MEMORY_FILE.read_text().split()[1]) * mmap.PAGESIZE
         ((counted,),) = self._con.execute(
             "SELECT CAST(sum(memory_usage_bytes) AS BIGINT) FROM duckdb_memory()"
         ).fetchall()
