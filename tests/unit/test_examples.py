@@ -34,7 +34,7 @@ def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path):
 
 #: Of a script: its options, what it says, and the files that it makes.
 QUICK = [
-    ("conversations.py", "--people 3000", ["refund not received"], "by-week.csv"),
+    ("conversations.py", "--people 3000", ["refund", "rose"], "by-week.csv by-language.csv"),
     ("federated/votes.py", "--devices 600", ["a.\n", "an.\n", "at.\n", "to.\n"], ""),
     ("federated/reports.py", "--devices-per-round 1200", ["eat: ", "oat: ", "tea: "], ""),
     ("polars_pipeline.py", "--people 4000", ["lentil soup", "in all, of 4,000 people\n"], ""),
