@@ -34,7 +34,7 @@ PUBLIC = {
 WRITTEN = {
     "en": ["my parcel {} has not arrived", "still no refund for {}, my money please",
            "cannot log in, password {} is wrong", "since {} your app crashes", "hello {}"],
-    "de": ["mein paket {} ist noch nicht da", "wo bleibt mein geld für {}", "passwort {} falsch",
+    "de": ["mein paket {} ist noch nicht da", "ich warte auf geld für {}", "passwort {} falsch",
            "seit {} stürzt die app ab", "hallo {}"],
 }  # fmt: skip
 LIKELY = np.array([[4, 4, 3, 3], [1, 1, 2, 4], [2, 2, 2, 2], [1, 1, 4, 2], [2, 2, 2, 2]]).T
