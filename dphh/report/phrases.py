@@ -13,6 +13,7 @@ from typing import Any, Literal
 import polars as pl
 
 from dphh.errors import CONTROL_CHARACTERS, escaped
+from dphh.report.counting import weighing_of
 from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
 from dphh.report.wordings import Grams, Tokens, Wording, wordings
 
@@ -76,7 +77,9 @@ def found_in(release: Released) -> Found:
     if not people:
         return Found(in_order(map(_alone, long)), words, (), number, numbers, Grams(numbers, 0))
     counting = counting_of(release.manifest)
-    sigma = counting["sigma_grid"] / 2 ** counting["grid_bits"]
+    weighing = weighing_of(counting)
+    # Where factors differ, the mean noise of all counts.
+    sigma = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
     grams = Grams(numbers, sigma * sqrt(max(1, len(groups_of(release.manifest)))))
     joined, loose = wordings(long, grams, order)
     return Found(in_order(joined), words, in_order(map(_alone, loose)), number, numbers, grams)
