@@ -132,7 +132,7 @@ def run(
         )
         if booked.settled:  # another process has settled the run since `settled_before`
             return _save_to_folder(stored_release(book, booked.run_id), out)
-        _say_notes_at_start(booked, last, say)
+        _say_notes_at_start(booked, last, book.names(), say)
         source.secret_key = booked.key
         with _recording_failure(price, book, booked):
             say("reading the corpus")
@@ -218,7 +218,9 @@ def _save_to_folder(release: Release, out: str | Path | None) -> Release:
     return release
 
 
-def _say_notes_at_start(booked: BookedRun, last: Entry | None, say: Progress) -> None:
+def _say_notes_at_start(
+    booked: BookedRun, last: Entry | None, others: list[str], say: Progress
+) -> None:
     if booked.new and last is not None:
         say(
             Note(
@@ -228,7 +230,10 @@ def _say_notes_at_start(booked: BookedRun, last: Entry | None, say: Progress) ->
             )
         )
     if booked.new and not booked.accounts:
-        say(Note("no account holds this corpus, so nothing caps it; `dphh ledger add` does"))
+        add = "`dphh ledger add` does"
+        if others:  # as where a folder was copied together with its ledger
+            add = f"{add}; `--replace`, if it is that of {', '.join(others)} in another place"
+        say(Note(f"no account holds this corpus, so nothing caps it; {add}"))
     if not booked.new:
         say(f"going on with a run that did not finish, attempt {booked.attempt}")
 

@@ -78,8 +78,8 @@ def corpus_of_files(
 def wrong_account_error(account_corpus: Corpus, asked: Corpus) -> UsageError:
     return UsageError(
         f"account: {account_corpus.account!r} is for {label_of(account_corpus)}, not for "
-        f"{label_of(asked)}. Nothing was spent. Leave account out, or let its owner say where its "
-        "data are now (`dphh ledger add NAME CORPUS ... --replace`)"
+        f"{label_of(asked)}. Nothing was spent. Name the account that has this data, or let its "
+        "owner say where its data are now (`dphh ledger add NAME CORPUS ... --replace`)"
     )
 
 

@@ -225,6 +225,15 @@ def schema_of_table(corpus: Corpus) -> Any:
     return schema
 
 
+def own_type(corpus: Corpus, column: str, in_duckdb: str) -> str:
+    """The type of a column as its frame calls it, for people who know it by that name."""
+    source = corpus.source
+    if hasattr(source, "collect_schema"):
+        return str(source.collect_schema()[column])
+    dtypes: Any = getattr(source, "dtypes", None)  # of pandas; of a relation it is a list
+    return str(dtypes[column]) if hasattr(dtypes, "to_dict") else in_duckdb
+
+
 def rows_of_table(corpus: Corpus) -> Any:
     """The needed columns as Arrow: a stream for a DuckDB relation, else a table."""
     source = corpus.source

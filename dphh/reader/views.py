@@ -19,7 +19,7 @@ from dphh.reader.content import (
 )
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.tables import rows_of_table, schema_of_table
+from dphh.reader.tables import own_type, rows_of_table, schema_of_table
 from dphh.sql import identifier, literal, query
 from dphh.udfs.text.tokens import tokens_by_duckdb
 
@@ -103,11 +103,11 @@ def refuse_unclear_types(corpus: Corpus, types: Mapping[str, str]) -> None:
     """Refuse columns of users and of groups whose equal values may have different texts."""
     for option, column in corpus.columns_of_user:
         if not _USER_ID_TYPE_PATTERN.fullmatch(types[column]):
-            raise CorpusError(
-                USER_TYPE_MESSAGE.format(option=option, column=column, kind=types[column])
-            )
+            kind = own_type(corpus, column, types[column])
+            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=kind))
     if corpus.by is not None and not GROUP_TYPE_PATTERN.fullmatch(types[corpus.by]):
-        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=corpus.by, kind=types[corpus.by]))
+        kind = own_type(corpus, corpus.by, types[corpus.by])
+        raise CorpusError(GROUP_TYPE_MESSAGE.format(column=corpus.by, kind=kind))
 
 
 def user_sql(corpus: Corpus) -> str:

@@ -179,6 +179,16 @@ def test_what_duckdb_says_of_folders_named_after_users_is_not_shown(tmp_path, le
     assert ledger.runs() == []
 
 
+@pytest.mark.parametrize("kind", ["polars", "pandas"])
+def test_a_refused_type_has_the_name_that_its_frame_gives_it(kind, ledger):
+    rows: Any = pl.DataFrame({"who": [1.5], "what": ["a"]})
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+        rows = rows.to_pandas()
+    said = {"polars": "column who is Float64;", "pandas": "column who is float64;"}[kind]
+    assert said in refused(Corpus(rows, user="who", text="what"), ledger, "duckdb")
+
+
 # Rows of nobody
 
 ROWS = [("ann", 1, "a b"), ("bob", 1, "b"), (None, None, "SENTINEL"), (None, None, None)]

@@ -2,13 +2,16 @@
 the same data gets the release that it had, and spends nothing."""
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines.duckdb.host import DuckDBHost
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, Notice
 from dphh.journal import Note
+from dphh.reader.corpus import replace_corpus
 from dphh.testing import SeededRandomness
 from tests.engines.levels import frame
 
@@ -211,3 +214,17 @@ def test_a_run_that_must_have_an_account_is_refused_without_one(ledger, tmp_path
     ledger.add("greetings", asked.corpus, 5.0, 1e-4)
     asked.run(ledger=ledger, require_account=True)
     assert [run.accounts for run in ledger.runs()] == [("greetings",)]
+
+
+def test_a_copied_folder_is_told_that_nobody_pays(corpus, ledger, tmp_path):
+    ledger.add("reviews", corpus, 5.0, 1e-4)
+    (tmp_path / "copy").mkdir()
+    for each in (Path(corpus.where[0]), ledger.path):
+        shutil.copy2(each, tmp_path / "copy")
+    there = Corpus(tmp_path / "copy" / "corpus.parquet", user="who", text="what")
+    copied = Ledger(tmp_path / "copy" / ledger.path.name)
+    with pytest.warns(Notice, match=r"no account holds.*`--replace`, if it is that of reviews"):
+        plan(there).run(ledger=copied)
+    with pytest.raises(UsageError, match="Name the account that has this data, or let its owner"):
+        plan(replace_corpus(there, account="reviews"), epsilon=0.5).run(ledger=copied)
+    assert copied.add("reviews", there, 5.0, 1e-4, replace=True).runs == 1  # and it is paid for
