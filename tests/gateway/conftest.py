@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, Ledger
+from tests.unit.conftest import dphh  # noqa: F401 - the fixture
 
 DPHH = [sys.executable, "-m", "dphh"]
 #: `dphh` with other times, of a module of the gateway.

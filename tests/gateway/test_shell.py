@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,34 +41,40 @@ def stock_shell(place: Place, typed: str, who: str = "alice") -> Any:
     return said([str(shell), "-init", str(init), "-csv", "-noheader"], typed)
 
 
-def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own):
+def test_add_analyst_prints_the_token_once_and_what_to_do_with_it(own, dphh, monkeypatch):
+    def run(*arguments: str) -> Any:
+        return SimpleNamespace(
+            **dict(zip(("returncode", "stdout", "stderr"), dphh(*arguments), strict=True))
+        )
+
+    monkeypatch.setenv("DPHH_LEDGER", str(own.ledger.path))
     asked = ("--corpus", "reviews", "--epsilon", "1", "--delta", "1e-6")
-    given = run(own, "serve", "add-analyst", "carol", *asked, "--address", "https://dphh.example/")
+    given = run("serve", "add-analyst", "carol", *asked, "--address", "https://dphh.example/")
     assert given.returncode == 0, given.stderr
     (token,) = {*re.findall(r"BEARER_TOKEN '([^']+)'", given.stdout)}
     assert own.ledger.analyst_with(token) == "carol"
     assert "SCOPE 'https://dphh.example/'" in given.stdout
     assert "'https://dphh.example/v1/ngrams'" in given.stdout and "curl -H" in given.stderr
     file = own.folder / "dave.sql"
-    to_file = run(own, "serve", "add-analyst", "dave", *asked, "--out", str(file))
+    to_file = run("serve", "add-analyst", "dave", *asked, "--out", str(file))
     assert to_file.stdout == "" and file.stat().st_mode & 0o777 == 0o600
     (token_of_dave,) = {*re.findall(r"BEARER_TOKEN '([^']+)'", file.read_text())}
     assert own.ledger.analyst_with(token_of_dave) == "dave"
-    again = run(own, "serve", "add-analyst", "dave", *asked, "--new-token", "--out", str(file))
+    again = run("serve", "add-analyst", "dave", *asked, "--new-token", "--out", str(file))
     assert again.returncode == 2 and "give a file that is not there yet" in again.stderr
     assert own.ledger.analyst_with(token_of_dave) == "dave"
-    higher = run(own, "serve", "add-analyst", "carol", *asked[:3], "2", *asked[4:])
+    higher = run("serve", "add-analyst", "carol", *asked[:3], "2", *asked[4:])
     assert higher.returncode == 2 and "--yes confirms it" in higher.stderr
-    lower = run(own, "serve", "add-analyst", "carol", *asked[:5], "1e-7", "--yes")
+    lower = run("serve", "add-analyst", "carol", *asked[:5], "1e-7", "--yes")
     assert lower.returncode == 0 and "has spent more" not in lower.stderr
     ask(Ledger(own.ledger.path, "carol"), "run", own.corpus, 0.5, account="reviews")
-    below = run(own, "serve", "add-analyst", "carol", *asked[:3], "0.4", "--delta", "1e-7")
+    below = run("serve", "add-analyst", "carol", *asked[:3], "0.4", "--delta", "1e-7")
     assert "carol has spent more than that already" in below.stderr
-    new = run(own, "serve", "add-analyst", "carol", *asked, "--new-token", "--yes")
+    new = run("serve", "add-analyst", "carol", *asked, "--new-token", "--yes")
     assert own.ledger.analyst_with(token) is None and "BEARER_TOKEN" in new.stdout
-    assert "carol  reviews: a share of (1, 1e-06)" in run(own, "serve", "show").stdout
-    assert run(own, "serve", "remove-analyst", "carol").returncode == 0
-    assert "no token in force" in run(own, "serve", "show").stdout
+    assert "carol  reviews: a share of (1, 1e-06)" in run("serve", "show").stdout
+    assert run("serve", "remove-analyst", "carol").returncode == 0
+    assert "no token in force" in run("serve", "show").stdout
 
 
 @pytest.mark.usefixtures("_shell")
