@@ -82,7 +82,11 @@ def test_snippets_of_a_page_run(page, tmp_path, monkeypatch, ledger):
 
 
 @pytest.mark.parametrize(
-    "page", ["index", "tutorial", "budget", "why-not-found", "weekly", "choose", "prior"]
+    "page",
+    [
+        *("index", "budget", "why-not-found", "weekly", "choose", "prior"),
+        pytest.param("tutorial", marks=pytest.mark.slow),
+    ],
 )
 def test_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

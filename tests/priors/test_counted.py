@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dphh import Corpus, CorpusError
 from dphh.public import counting as texts
 from dphh.public.counting import cache_folder, prior_of_table, prior_of_text
+from tests.conftest import full
 
 
 def spelled(prior):
@@ -40,7 +41,7 @@ def of_rows(rows, max_n):
     return prior_of_text(frame, "body", CONTENT, max_n)
 
 
-@settings(max_examples=20)  # each opens an instance of DuckDB
+@settings(max_examples=20 if full() else 8)  # each opens an instance of DuckDB
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "ü", "dd"]), max_size=9), max_size=12))
 def test_every_run_of_listed_words_is_counted(rows):
     prior = of_rows([" ".join(row) for row in rows], 3)

@@ -36,10 +36,10 @@ def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path):
 QUICK = [
     ("conversations.py", "--people 3000", ["refund", "rose"], "by-week.csv by-language.csv"),
     ("federated/votes.py", "--devices 600", ["a.\n", "an.\n", "at.\n", "to.\n"], ""),
-    ("federated/reports.py", "--devices-per-round 1200", ["eat: ", "oat: ", "tea: "], ""),
     ("polars_pipeline.py", "--people 4000", ["lentil soup", "in all, of 4,000 people\n"], ""),
 ]
 IN_SECONDS = [
+    ("federated/reports.py", "--devices-per-round 1200", ["eat: ", "oat: ", "tea: "], ""),
     ("misleading_text.py", "CORPUS --runs 1 --epsilons 4", ["| none |", "| backwards |"], ""),
     ("dpne_figures.py", "--quick --users 150", [], "figure-4.png table-3.csv"),
     ("public_text.py", "--users 2000 --runs 1 --epsilons 2,4", [], "found.png found.csv"),
