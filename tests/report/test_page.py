@@ -148,6 +148,8 @@ def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger,
     assert seen.tags.count("h2") == 2 and seen.tags.count("main") == 1
     assert "All rows, by what" in seen.text
     assert seen.text.count("survey: ") == 1
+    assert seen.text.index("How to read this") < seen.text.index("All rows, by what")
+    assert seen.text.rindex("How to read this") < seen.text.index("-differential privacy")
     assert seen.text.count(found.run_id) and seen.text.count(grouped.run_id)
 
 
