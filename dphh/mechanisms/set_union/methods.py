@@ -27,14 +27,10 @@ class SetUnionMethod:
     run: Callable[[Sequence[SetUnionLevel], Host, DrawOnce], Iterator[DrawnRound]]
     #: What `run` asks, for `plan.sql()`.
     draws: Callable[[Sequence[SetUnionLevel]], Draws]
-    #: The method in its place where the budget is too small for it.
-    if_too_little: Method | None = None
 
 
 METHODS: dict[str, SetUnionMethod] = {
-    "auto": SetUnionMethod(
-        auto.THEOREM, auto.price, auto.run, auto.draws, if_too_little="gaussian"
-    ),
+    "auto": SetUnionMethod(auto.THEOREM, auto.price, auto.run, auto.draws),
     "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_separately, separate_draws),
     "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_separately, separate_draws),
     "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, adaptive.draws),

@@ -29,17 +29,9 @@ def price_set_union(
     epsilon: float, delta: float, max_items: int, method: str, counting: CountsOptions
 ) -> Price:
     check_choice("method", method, [*METHODS])
-    asked, instead = (epsilon, delta, max_items, counting), METHODS[method].if_too_little
-    if method == "auto" and max_items == 1:
-        method = "single"
-    priced: RoundsAndCost | None = None
-    try:
-        priced = METHODS[method].price(*asked)
-    except UsageError:
-        if instead is None:
-            raise
-        method = instead
-    levels, events, shared_out = priced or METHODS[method].price(*asked)
+    method, (levels, events, shared_out) = _method_and_price(
+        method, (epsilon, delta, max_items, counting)
+    )
     return Price(
         verb="items",
         method=method,
@@ -63,6 +55,21 @@ def price_set_union(
         events=events,
         counting=found_counts_of(events, max_items, counting),
     )
+
+
+def _method_and_price(
+    method: str, asked: tuple[float, float, int, CountsOptions]
+) -> tuple[str, RoundsAndCost]:
+    """What "auto" takes follows from public parameters; "gaussian", where their budget is too small
+    for it. Any other method is itself."""
+    if method != "auto":
+        return method, METHODS[method].price(*asked)
+    _, _, max_items, _ = asked
+    method = "single" if max_items == 1 else "auto"
+    try:
+        return method, METHODS[method].price(*asked)
+    except UsageError:
+        return "gaussian", METHODS["gaussian"].price(*asked)
 
 
 def users_needed_for_items(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
