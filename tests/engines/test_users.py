@@ -221,7 +221,13 @@ IN_TABLES: dict[str, Any] = {
 @pytest.mark.parametrize("way", IN_TABLES)
 @pytest.mark.parametrize(
     ("user", "rows"),
-    [("who", ROWS), (["who", "month"], ROWS), (["who", "month"], HALF), (["month", "who"], HALF)],
+    [
+        ("who", ROWS),
+        (["who", "month"], ROWS),
+        (["who", "month"], HALF),
+        (["month", "who"], HALF),
+        ("who", [ROWS[0], ROWS[3]]),  # a row that would not count
+    ],
 )
 def test_rows_without_any_user_are_refused_before_anything_is_paid(
     way, user, rows, engine, tmp_path, ledger
