@@ -47,26 +47,14 @@ def promise_with_unit(privacy: Privacy) -> str:
     return f"{promise(privacy.published_epsilon, privacy.delta)} for {privacy.unit}"
 
 
-def promise_line(privacy: Privacy) -> str:
-    """The promise in one line, for readers of a page."""
-    epsilon, delta = privacy.published_epsilon, privacy.delta
-    assert epsilon is not None
-    protected = "" if privacy.protects == "user" else f" Protected is {privacy.unit}."
-    return (
-        f"{promise(epsilon, delta)}: with {_protected(privacy)} no outcome was over "
-        f"{_factor(epsilon)} times as likely as without{_plus(delta)}.{protected}"
-    )
-
-
 def promise_in_words(privacy: Privacy) -> str:
-    """What epsilon and delta mean, for those who read no theorem."""
-    return odds_in_words(privacy.published_epsilon, privacy.delta, _protected(privacy))
-
-
-def _protected(privacy: Privacy) -> str:
-    return {"user": "one person's rows", "contribution": "one contribution"}.get(
+    """The promise, and what its epsilon and delta mean, for those who read no theorem."""
+    epsilon, delta = privacy.published_epsilon, privacy.delta
+    what = {"user": "one person's rows", "contribution": "one contribution"}.get(
         privacy.protects, "one of what is protected"
     )
+    protected = "" if privacy.protects == "user" else f" Protected is {privacy.unit}."
+    return f"{promise(epsilon, delta)}. {odds_in_words(epsilon, delta, what)}{protected}"
 
 
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
@@ -77,7 +65,6 @@ def odds_in_words(epsilon: float, delta: float, what: str) -> str:
 
 
 def _plus(delta: float) -> str:
-    """What delta adds to a factor, in the same words everywhere."""
     if delta == 0:
         return ""
     return f", plus a probability of {delta:g} (1 in {float(f'{1 / delta:.2g}'):,.0f})"

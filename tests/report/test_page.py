@@ -89,9 +89,9 @@ def test_findings_come_first_and_the_promise_last():
     assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
     assert meant.startswith("About how many people share it")
     promised = said[said.index("What is promised, in full") - 1]
-    assert promised.startswith("(1, 1e-08)-differential privacy: with one person's rows no outcome")
-    likely = "2.719 times as likely as without, plus a probability of 1e-08 (1 in 100,000,000)"
-    assert likely in promised
+    assert promised.startswith("(1, 1e-08)-differential privacy. Whatever came out, it was at most")
+    likely = "2.719 times as likely with one person's rows in the data as without, plus a"
+    assert f"{likely} probability of 1e-08 (1 in 100,000,000), and the other way" in promised
     page = page_of(release)
     folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
     assert "theorem" in page and "theorem" not in folded
