@@ -50,6 +50,7 @@ def verify(
     folder: str | Path,
     *,
     ledger: Ledger | str | Path | None = None,
+    account: str | None = None,
     without_ledger: bool = False,
     page: str | Path | None = None,
     title: str | None = None,
@@ -66,12 +67,13 @@ def verify(
     for it: an account or a cap that was made or changed after runs, a weak promise, a text that
     somebody wrote and that leaves with the release.
 
+    account: refuse a run that this account did not pay for, whichever others did.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it. page: check too that this file is what `Release.report` writes of the release, with this
     `title` and `top`.
     """
-    if without_ledger and ledger is not None:
-        raise UsageError("without_ledger: a ledger is given too; leave one of them out")
+    if without_ledger and (ledger is not None or account is not None):
+        raise UsageError("without_ledger: a ledger or an account is given too; leave one out")
     files = _files_of(Path(folder))
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
@@ -90,6 +92,9 @@ def verify(
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
         (entry,) = (run for run in book.runs() if run.run_id == stored.run_id)
+        if account is not None and account not in entry.accounts:
+            paid = " and ".join(map(repr, entry.accounts)) or "no account"
+            raise _refusal(f"{paid} paid for its run, and not {account!r}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, stored, entry, payers)
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]

@@ -87,6 +87,7 @@ def report(
 
 @click.command()
 @click.argument("folder")
+@click.option("--account", metavar="NAME", help="Refuse a run that this account did not pay for.")
 @click.option("--page", metavar="FILE", help="Also check a page that `dphh report` wrote of it.")
 @click.option("--title", help="The heading with which the page was written.")
 @top_option
@@ -99,6 +100,7 @@ def verify(
     context: click.Context,
     /,
     folder: str,
+    account: str | None,
     page: str | None,
     title: str | None,
     top: int,
@@ -116,6 +118,7 @@ def verify(
     lines = verify_folder(
         folder,
         ledger=ledger_file,
+        account=account,
         without_ledger=without_ledger,
         page=page,
         title=title,

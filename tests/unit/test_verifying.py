@@ -167,7 +167,7 @@ def test_without_a_ledger_nothing_passes_unless_that_is_enough(out, monkeypatch,
         verify(out)
     assert not (tmp_path / "none.sqlite").exists()
     assert "account" not in dict(verify(out, without_ledger=True))
-    with pytest.raises(UsageError, match="a ledger is given too"):
+    with pytest.raises(UsageError, match="a ledger or an account is given too"):
         verify(out, without_ledger=True, ledger=tmp_path / "none.sqlite")
 
 
@@ -283,6 +283,16 @@ def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
     chosen = Corpus(corpus.where[0], user="who", text="what", **named)
     items(chosen, **COST).run(ledger=book, engine="polars", out=tmp_path / "chosen")
     assert "Erika" in dict(verify(tmp_path / "chosen", ledger=book))["own words"]
+
+
+def test_another_account_than_the_one_that_was_approved_is_refused(out, book, dphh):
+    """As one with a cap of its own, on a copy of the data."""
+    assert verify(out, ledger=book, account="notes")
+    with pytest.raises(UsageError, match="'notes' paid for its run, and not 'approved'"):
+        verify(out, ledger=book, account="approved")
+    with pytest.raises(UsageError, match="a ledger or an account is given too"):
+        verify(out, without_ledger=True, account="notes")
+    assert dphh("verify", out, "--ledger", book.path, "--account", "approved")[0] == 2
 
 
 def test_an_account_beyond_its_cap_promises_nothing(out, book):
