@@ -26,6 +26,7 @@ PARAMETER_MEANINGS = {
     "prefix_values": "how many values there are: a prefix of the level below, and what comes next",
     "purse": "what each user may spend, as a squared norm on the grid",
     "released": "what was released before, with the numbers of these, to be looked up",
+    "rule": "how much a user adds to each of the keys that they hold, to be looked up",
     "salt": "64 random bits, drawn for this level",
     "sigma": "the noise of the counts, from how many items are found",
     "scale": "what a squared norm of 1 in purses is on the grid of the counts",
@@ -35,7 +36,6 @@ PARAMETER_MEANINGS = {
     "user_bins": "how many bins of users: by list size, and by purse",
     "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
     "w": "the values of the query above, looked up by key",
-    "weighing": "how much a user adds to each of the keys that they hold, to be looked up",
     "words_of_corpus": "how many different words the corpus has",
 }
 PLAN_SQL_HEADING = """\
