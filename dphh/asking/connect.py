@@ -158,6 +158,8 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
 
 def _option_in_sql(name: str, value: str) -> str:
     """The option in SQL's words, for an error that has it in Python's as `name=value`."""
+    if name == "again":  # macros lack it: a statement that is repeated would spend by accident
+        name, value = "run_id", "'a new name'"
     literal = value.lower() if value in ("True", "False") else value
     return f"{SQL_NAME_OF_OPTION.get(name, name)} := {literal}"
 

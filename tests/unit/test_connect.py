@@ -10,6 +10,7 @@ import pytest
 
 import dphh
 from dphh import Corpus
+from dphh.asking.connect import _option_in_sql
 from dphh.asking.macros import corpus_options_by_sql_name, macros
 from dphh.asking.parsed import typed_options
 from dphh.engines.duckdb.host import DuckDBHost
@@ -176,6 +177,16 @@ def test_a_default_that_is_shown_is_one_that_may_be_given(con, verb):
     python_names = corpus_options_by_sql_name() if verb != "ldp_trie" else {}
     given = {python_names.get(option, option): default for option, default in given.items()}
     assert typed_options(options, given, verb) == {name: options[name].default for name in given}
+
+
+def test_an_option_that_macros_lack_is_said_as_one_that_they_have(con, ledger):
+    con.execute(f"FROM {ITEMS}")
+    (run,) = ledger.runs("reviews")
+    other = ITEMS.replace("1.0", "0.9").replace(")", f", run_id := '{run.run_id}')")
+    with pytest.raises(duckdb.InvalidInputException) as refused:
+        con.execute(f"FROM {other}")
+    assert "again" not in str(refused.value).replace("spends again", "")
+    assert _option_in_sql("again", "True") == "run_id := 'a new name'"
 
 
 def test_no_column_of_a_macro_is_a_reserved_word_of_sql(con):
