@@ -152,22 +152,23 @@ def run_levels(
     price: Price, host: Host, once: DrawOnce, joiner: str, say: Callable[[str], None]
 ) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
-    levels, counting, counts = [], None, None
+    levels, counting, counts = [], price.counting, None
     running = VERBS[price.verb].levels(price, host, once, joiner)
     while True:
         try:
             done = next(running)
         except StopIteration as end:
-            counts = end.value  # noised counts, if they were drawn with what was found
+            if end.value is not None:  # what was found was counted with it, and so
+                counting, counts = end.value
             break
         say(f"level {done.level.level}: {done.rows.num_rows:,} released")
         levels.append(done)
     table = sorted_rows(pa.concat_tables([done.rows for done in levels]))
-    if price.counting is not None:
-        say("counting what was found")
-        counting, counted = count_found_items(table, price.counting, host, once, counts)
-        table = sorted_rows(counted)
-    return levels, table, counting
+    if counting is None:
+        return levels, table, None
+    say("counting what was found")
+    said, counted = count_found_items(table, counting, host, once, counts)
+    return levels, sorted_rows(counted), said
 
 
 def draws_of(price: Price) -> Draws:

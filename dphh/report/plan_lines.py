@@ -97,6 +97,7 @@ def levels_and_counts_lines(price: Price) -> Lines:
                 f"counts the user as one for up to {counting.within_purses:,} of {what}, at the "
                 f"least for {counting.max_items:,}"
             )
+            noise += "; more, and for more, where most users hold more"
         lines += [
             ("counts", f"{said}; with more, as less for each"),
             ("", f"{noise}, or less where fewer are found"),

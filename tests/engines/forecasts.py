@@ -30,7 +30,7 @@ class Watched:
 
     def said(self) -> list[Any]:
         """All that the driver heard."""
-        tables = (self.cell_sizes, self.list_sizes, self.purse_counts, self.nonpositive)
+        tables = (self.cell_sizes, self.users, self.nonpositive)
         late = [] if self.late is None else self.late.said()
         return [*(table.tolist() for table in tables), self.passing.to_pylist(), *late]
 
@@ -94,7 +94,8 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
         seen.append(each := Watched(int(purpose.rsplit(maxsplit=1)[-1])))
         each.valid, each.law, each.first = valid, bins, spending
         heard = first(host, valid, bins, spending, purpose)
-        each.cell_sizes, each.list_sizes, each.purse_counts = heard
+        each.cell_sizes, each.users = heard
+        each.list_sizes, each.purse_counts, *_ = two_rounds.users_by_kind(each.users, spending)
         return heard
 
     def later_round(

@@ -162,7 +162,7 @@ def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert rounds.law.noise.sigma == level["sigma_grid"]
     drawn = of_noise(draws, level["sigma_grid"])
     # Either round once for each gram that is held; and users by list size and by purse.
-    assert drawn == 2 * len(held) + rounds.list_sizes.size + rounds.purse_counts.size
+    assert drawn == 2 * len(held) + rounds.users.size
     words_for(run, step, draws, drawn)
     # The late round once for each gram that is held or was released.
     early_spurious = sum(drawn_above(draws, level["sigma_grid"]).values())
@@ -199,7 +199,7 @@ def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     assert most <= level["max_items"], "a case in which some word is counted by nobody"
     rounds, draws = run.asked.rounds[0], run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
-    assert drawn == 2 * len(held) + rounds.list_sizes.size + rounds.purse_counts.size
+    assert drawn == 2 * len(held) + rounds.users.size
     words_for(run, step, draws, drawn)
     spurious = released - held
     assert spurious <= listed

@@ -34,14 +34,20 @@ class Person:
         if not held:
             self.added = {}
             return
-        free = self.free(how, len(held), longer(keys, len(how.parts) - 1))
-        spent = min(how.first, free)
-        each, counting = isqrt(spent * 98 // (100 * len(held))), isqrt(spent // 100)
+        further = longer(keys, len(how.parts) - 1)
+        free = self.free(how.reserve, len(held), further)
+        spent, of_grams = min(how.first, free), 98 if how.reserve is None else 93
+        each, counting = isqrt(spent * of_grams // (100 * len(held))), isqrt(spent // 100)
         sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**power for power in range(5, 15)]
         bin_of_size = sum(size <= len(held) for size in sizes) - 1
         cell = 8 * climbs(keys, len(how.parts) - 1) + eighth(free, how.full)
-        self._adds({**dict.fromkeys(held, each), -1 - bin_of_size: counting,
-                    -1 - len(sizes) - cell: counting}, spent)  # fmt: skip
+        added = {**dict.fromkeys(held, each), -1 - bin_of_size: counting,
+                 -1 - len(sizes) - cell: counting}  # fmt: skip
+        if how.reserve is not None:
+            expected = max(1, self.expected(how.reserve, len(held), further))
+            after = len(sizes) + 8 * len(how.parts) + sum(size <= expected for size in sizes) - 1
+            added[-1 - after] = isqrt(spent * 5 // 100)
+        self._adds(added, spent)
 
     def later(self, keys: Sequence[int], g: Mapping[int, int], how: Any) -> None:
         """Also takes away what round 1 took, which a late round did not have."""
@@ -54,10 +60,11 @@ class Person:
         else:
             most = len(how.parts) - 1
             climb, further = climbs(keys, most), longer(keys, most)
-            free = self.free(how, len(held), further)
+            free = self.free(how.reserve, len(held), further)
             self.purse -= min(how.first, free) if held else 0
         square = sum(g[key] ** 2 for key in held)
-        free = self.free(how, sum(g[key] > 0 for key in held), further)
+        kept = how.later_reserve or how.reserve
+        free = self.free(kept, sum(g[key] > 0 for key in held), further)
         spent = free * how.parts[climb] // 2**15 if square else 0
         if how.saturation:
             spent = spent * min(square, how.saturation) // how.saturation
@@ -69,20 +76,22 @@ class Person:
         self.added = {}
         if self.top == 0:
             return
-        free = self.free(how, 0, 0)
+        free = self.free(how.reserve, 0, 0)
         spent = min(how.first, free)
         cell = 8 * max(self.top - 2, 0) + eighth(free, how.full)
         self._adds({-1 - cell: isqrt(spent)}, spent)
         self.purse -= spent
 
-    def free(self, how: Any, undecided: int, further: int) -> int:
+    def expected(self, kept: Any, undecided: int, further: int) -> int:
+        """Twentieths of what is held, rounded down."""
+        held = kept.found * self.finds + kept.undecided * undecided + kept.longer * further
+        return int(held // 20)
+
+    def free(self, kept: Any, undecided: int, further: int) -> int:
         """What may be spent beside what is kept for counts."""
-        if how.reserve is None:
+        if kept is None:
             return self.purse
-        kept = how.reserve
-        expected = (
-            kept.found * self.finds + kept.undecided * undecided + kept.longer * further
-        ) // 20
+        expected = self.expected(kept, undecided, further)
         return max(0, self.purse - kept.each * min(max(expected, kept.least), kept.most))
 
     def is_counted_for(self, keys: Sequence[int], how: Any, of_grids: Fraction) -> None:

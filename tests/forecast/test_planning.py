@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from dphh.errors import UsageError
+from dphh.mechanisms.counts.of_found import CountsOptions, counts_within_purses
 from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     THRESHOLDS,
@@ -14,7 +15,12 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     tails_by_signs,
     weight_scaling,
 )
-from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
+from dphh.mechanisms.ngrams.forecast.purses import (
+    PursesSeen,
+    counted_in_full,
+    finds_in_full,
+    mean_freed,
+)
 from dphh.mechanisms.ngrams.forecast.run import full_purse
 from dphh.mechanisms.ngrams.forecast.shares import (
     FIRST_OF_TWO_ROUNDS_PART,
@@ -28,7 +34,13 @@ from dphh.mechanisms.ngrams.forecast.shares import (
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
-from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, ONE_PART, count_weight, round_1_weight
+from dphh.udfs.rules.forecast import (
+    LIST_SIZE_BIN_STARTS,
+    ONE_PART,
+    Reserve,
+    count_weight,
+    round_1_weight,
+)
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
@@ -168,3 +180,39 @@ def test_the_rule_of_signs_keeps_the_budget(nulls, planned, budget):
         passing = 2 * tails_by_signs(tails, nonpositive, budget)
         spurious.append(rng.binomial(number - nonpositive, passing).sum())
     assert np.mean(spurious) <= budget + 4 * np.std(spurious) / len(spurious) ** 0.5
+
+
+def test_finds_are_counted_for_more_where_users_hold_more_and_never_for_less():
+    """By noised numbers alone. What users keep for a find never grows, so what a round left for the
+    least number of finds is enough in the end."""
+    level, nobody = ForecastLevel(2, 2.0, 4_000, 0.01), np.zeros(len(LIST_SIZE_BIN_STARTS))
+
+    def of(now: int, *users: tuple[int, float]) -> int:
+        held = nobody.copy()
+        for finds, number in users:
+            held[finds == LIST_SIZE_BIN_STARTS] = number
+        return finds_in_full(133, now, held, level)
+
+    assert finds_in_full(133, 133, nobody, level) == of(133, (16, 1e5)) == 133
+    many = of(133, (16, 1e3), (512, 1e3))
+    assert many == int(133 * 512 * 1.15 / 40)  # a tenth of users, or fewer, hold more
+    assert of(many, (16, 1e5)) == of(many) == many
+    # A few of many users hold more, whom bounding would remove from all that they hold.
+    assert 133 < of(133, (16, 1e6), (256, 5e3)) < many
+    for now, then in ((133, many), (133, 134), (1, 2**20)):
+        before, after = (Reserve(int(level.whole / n) + 1, 16, n) for n in (now, then))
+        assert after.each <= before.each
+    kept = Reserve(90, 4, 30)
+    freed = mean_freed(nobody + 10.0, kept, Reserve(45, 4, 60))
+    sizes = [int(x * (1.15 if x > 4 else 1)) for x in LIST_SIZE_BIN_STARTS.tolist()]
+    by_hand = [90 * min(max(x, 4), 30) - 45 * min(max(x, 4), 60) for x in sizes]
+    assert freed == pytest.approx(np.mean(by_hand))
+
+
+def test_a_count_of_more_finds_has_the_noise_that_it_pays_for():
+    counting = counts_within_purses(3.0, CountsOptions(0.3))
+    for in_full in (133, 1_000, 12_345):
+        chosen = counted_in_full(counting, in_full)
+        assert chosen.within_purses == in_full
+        per_find = chosen.relative_sigma * chosen.max_items**0.5
+        assert 3.0 * in_full**0.5 <= per_find <= 3.0 * in_full**0.5 * 1.01

@@ -1,7 +1,7 @@
 """What a user spends and adds in all rounds of a ladder, against one user after another in plain
 Python (`person.py`); and the bins, and the draws that are charged for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, isqrt
 
@@ -179,12 +179,13 @@ def spendings(rng, purse):
     firsts = [int(rng.choice([0, 1, purse // 20, purse // 3, 2 * purse])) for _ in range(5)]
     each, least = int(rng.choice([0, 1, 50, purse // 30 + 1])), int(rng.integers(1, 9))
     reserve = Reserve(each, least, least + int(rng.integers(20))) if rng.integers(2) else None
+    less = reserve and replace(reserve, each=each // 2)
     two = [
-        Spending(purse, firsts[at], parts(4 - at), saturation, at + 2, False, reserve)
-        for at in range(4)
+        Spending(purse, firsts[at], parts(4 - at), saturation, at + 2, False, reserve, later)
+        for at, later in zip(range(4), (None, None, None, less), strict=True)
     ]
-    late = [Spending(purse, 0, parts(4 - at), saturation, at + 2, True, reserve) for at in range(4)]
-    return two, Spending(purse, firsts[4], reserve=reserve), late
+    late = [Spending(purse, 0, parts(4 - at), saturation, at + 2, True, less) for at in range(4)]
+    return two, Spending(purse, firsts[4], reserve=less), late
 
 
 def total(each):

@@ -52,14 +52,14 @@ class Told:
 
     def first_round(
         self, host: Any, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
-    ) -> tuple[Integers, Floats, Floats]:
+    ) -> tuple[Integers, Floats]:
         self.valid, self.bins, self.first = valid, bins, spending
         self.counts = np.outer(valid.sizes, bins.noise_probabilities).round().astype(np.int64)
         weighs = (self.foretold(valid) * spending.first**0.5).astype(np.int64)
         self.counts[np.arange(len(weighs)), bins.bin_of(weighs)] += 1 + valid.sizes // 10
         purses = np.zeros(8 * len(spending.parts))
         purses[7] = self.with_full_purses
-        return self.counts, np.array(self.lists), purses
+        return self.counts, np.append(self.lists, purses)
 
     def foretold(self, valid: ValidClasses) -> Floats:
         """Most grams of a class are nobody's, and some weigh about this."""

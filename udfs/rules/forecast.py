@@ -5,8 +5,9 @@ grid. One table of noise serves all rounds of a run, so a squared norm of 1 cost
 A round takes from a purse what it allots to the user, and the user's weights of the round have a
 squared norm of at most that. A user who holds no valid gram of a level spends nothing on it.
 
-Round 1: equal weights; a count of users by bins of how many grams they hold; and one of users by
-their purse and by how far they can climb. Later rounds: weights by the cells of the grams, scaled
+Round 1: equal weights; a count of users by bins of how many grams they hold; one of users by their
+purse and by how far they can climb; and, in runs that count what they find, one by bins of how many
+finds they are expected to hold. Later rounds: weights by the cells of the grams, scaled
 to what the user is allotted. Each user is looked at alone: what a user spends depends on the user's
 own keys and purse, and on public numbers (`Spending`).
 """
@@ -34,6 +35,8 @@ from dphh.udfs.rules.weights import floor_roots, weights_in_proportion
 #: In round 1, this part of what a user spends, 1 / COUNTS_DIVISOR of the squared norm, goes to the
 #: bin of the user's list size; as much to the cell of the user's purse; the rest to the grams.
 COUNTS_DIVISOR = 100
+#: Where finds are counted, so many of these parts of the rest go to the bin of expected finds.
+PARTS_FOR_FINDS = 5
 #: The least list size of each bin of list sizes.
 LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
 #: Purses are counted by which part of a full purse they have left.
@@ -81,8 +84,11 @@ class Reserve:
     undecided: int = 10
     longer: int = 4
 
-    def of_users(self, finds: Integers, undecided: Integers, longer: Integers) -> Integers:
-        expected = (finds * self.found + undecided * self.undecided + longer * self.longer) // 20
+    def expected(self, finds: Integers, undecided: Integers, longer: Integers) -> Integers:
+        """How many finds users will hold, with some room."""
+        return (finds * self.found + undecided * self.undecided + longer * self.longer) // 20
+
+    def of_users(self, expected: Integers) -> Integers:
         kept: Integers = self.each * np.clip(expected, self.least, self.most)
         return kept
 
@@ -107,15 +113,21 @@ class Spending:
     late: bool = False
     #: What users keep; None: nothing.
     reserve: Reserve | None = None
+    #: What they keep from round 2 on, if round 1 has changed it.
+    later_reserve: Reserve | None = None
 
-    def to_spend(
-        self, purses: Integers, finds: Integers, undecided: Integers, longer: Integers
-    ) -> Integers:
-        """What is left of purses beside the reserve."""
+    def expected(self, finds: Integers, undecided: Integers, longer: Integers) -> Integers:
+        """How many finds users will hold; 0 where finds are not counted."""
         if self.reserve is None:
+            return np.zeros_like(finds)
+        return self.reserve.expected(finds, undecided, longer)
+
+    def to_spend(self, purses: Integers, expected: Integers, *, later: bool = False) -> Integers:
+        """What is left of purses beside the reserve."""
+        reserve = self.later_reserve or self.reserve if later else self.reserve
+        if reserve is None:
             return purses
-        kept = self.reserve.of_users(finds, undecided, longer)
-        free: Integers = np.maximum(purses - kept, 0)
+        free: Integers = np.maximum(purses - reserve.of_users(expected), 0)
         return free
 
     def of_round_1(self, purses: Integers, holds: Any) -> Integers:
@@ -128,6 +140,28 @@ class Spending:
             return np.where(squares > 0, allotted, 0)
         part = np.minimum(squares, self.saturation)
         return allotted * part // self.saturation
+
+    def bins_of_users(
+        self,
+        spent: Integers,
+        purses: Integers,
+        sizes: Integers,
+        climbs: Integers,
+        expected: Integers,
+    ) -> list[tuple[Integers, Integers]]:
+        """How users are counted in round 1: the squared norm that each spends on it, and the bin:
+        of the list size, of the purse and, where finds are counted, of those expected."""
+        cells = len(LIST_SIZE_BIN_STARTS) + self.cells_of_purses(purses, climbs)
+        after = len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(self.parts)
+        of_finds = after + bins_of_list_sizes(np.maximum(expected, 1))
+        bins = bins_of_list_sizes(sizes), cells, of_finds
+        parts = (1, 1) if self.reserve is None else (1, 1, PARTS_FOR_FINDS)
+        return [(spent * part // COUNTS_DIVISOR, of) for part, of in zip(parts, bins, strict=False)]
+
+    @property
+    def parts_for_grams(self) -> int:
+        """How many hundredths of what a user spends in round 1 go to the grams."""
+        return COUNTS_DIVISOR - 2 - (PARTS_FOR_FINDS if self.reserve is not None else 0)
 
     def cells_of_purses(self, purses: Integers, climbs: Integers) -> Integers:
         """A purse's cell: PURSE_PARTS for each number of levels that the user can climb."""
@@ -201,17 +235,17 @@ def round_1_contributions(
         climbs, longer = levels_to_climb(
             counts[users], held_keys[positions], len(spending.parts) - 1
         )
-        free = spending.to_spend(purse.left, purse.finds, sizes, longer)
+        expected = spending.expected(purse.finds, sizes, longer)
+        free = spending.to_spend(purse.left, expected)
         spent = spending.of_round_1(free, sizes > 0)
-        each = floor_roots(spent * (COUNTS_DIVISOR - 2) // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
+        of_grams = spent * spending.parts_for_grams
+        each = floor_roots(of_grams // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
         sums.append(sums_by_key(held.keys, each.take(held.owner), keeps_zeros=True))
         counting = np.flatnonzero(sizes > 0)  # a user without a valid gram is counted nowhere
-        to_count = floor_roots(spent // COUNTS_DIVISOR)[counting]
-        lists = -1 - bins_of_list_sizes(sizes[counting])
-        cells = spending.cells_of_purses(free, climbs)[counting]
-        for bins in (lists, -1 - len(LIST_SIZE_BIN_STARTS) - cells):
-            order = np.argsort(bins, kind="stable")
-            sums.append(sums_by_key(bins[order], to_count[order]))
+        for square, bins in spending.bins_of_users(spent, free, sizes, climbs, expected):
+            keys_of_bins, weights = -1 - bins[counting], floor_roots(square)[counting]
+            order = np.argsort(keys_of_bins, kind="stable")
+            sums.append(sums_by_key(keys_of_bins[order], weights[order]))
     return all_in_first_row(len(rows), *_concatenated(sums))
 
 
@@ -256,9 +290,10 @@ def later_round_contributions(
         else:
             most = len(spending.parts) - 1
             climbs, longer = levels_to_climb(counts[users], held_keys[positions], most)
-            free = spending.to_spend(left, purse.finds, held.key_counts, longer)
-            left = left - spending.of_round_1(free, holds)
-        free = spending.to_spend(left, purse.finds, undecided, longer)
+            expected = spending.expected(purse.finds, held.key_counts, longer)
+            left = left - spending.of_round_1(spending.to_spend(left, expected), holds)
+        expected = spending.expected(purse.finds, undecided, longer)
+        free = spending.to_spend(left, expected, later=True)
         squares = np.bincount(held.owner, g * g, len(holds)).astype(np.int64)
         spent = spending.of_later_round(free, climbs, squares)
         weights = weights_in_proportion(floor_roots(spent), g, held.owner, len(holds))
@@ -274,7 +309,7 @@ def purse_counts(purses: Any, tops: Any, finds: Any, spending: Spending) -> pa.A
     a little on being counted, in the cell of the purse and of the levels from 2 to the top."""
     rows, purse = one_array(purses), _Purses.of_columns(purses, tops, finds)
     nothing = np.zeros_like(purse.left)
-    free = spending.to_spend(purse.left, purse.finds, nothing, nothing)
+    free = spending.to_spend(purse.left, spending.expected(purse.finds, nothing, nothing))
     spent = spending.of_round_1(free, purse.tops > 0)
     counting = np.flatnonzero(purse.tops > 0)
     cells = -1 - spending.cells_of_purses(free, np.maximum(purse.tops - 2, 0))[counting]

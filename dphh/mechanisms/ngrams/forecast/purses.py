@@ -5,11 +5,23 @@ part of a purse they have left. Purses, their mean, and how many are empty are p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from dphh.level import FoundCounts
+from dphh.mechanisms.counts.of_found import FINDS_OF_USER
+from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
+from dphh.privacy.counts import SIGMAS_A_USER
+from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Floats
-from dphh.udfs.rules.forecast import ONE_PART, PURSE_PARTS
+from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, ONE_PART, PURSE_PARTS, Reserve
+
+#: While finding, users keep at most this part of what a whole mu^2 counts.
+MOST_KEPT = 0.7
+#: As many finds as this part of users hold at most, and no more, are counted by the share `counts`.
+PART_OF_USERS = 0.9
+_MIDDLES_OF_LIST_SIZES = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
 
 
 class PursesSeen:
@@ -42,3 +54,50 @@ class PursesSeen:
     def after_spending(self, parts: Sequence[int], usual: float) -> None:
         """Take away what a round took: `usual` of these parts."""
         self.purses *= 1 - usual * np.asarray(parts)[:, None] / ONE_PART
+
+
+def reserve_for_counts(
+    level: ForecastLevel | ListedWordsLevel, counting: FoundCounts, in_full: int
+) -> Reserve:
+    """What users keep for being counted, in the units of their purses, where a whole mu^2 counts a
+    user in full for `in_full` finds."""
+    assert isinstance(level, ForecastLevel)
+    each = int(level.whole / in_full * (1 + 2**-30)) + 1
+    return Reserve(each, counting.max_items, int(MOST_KEPT * in_full))
+
+
+def finds_in_full(
+    planned: int, now: int, users: Floats, level: ForecastLevel | ListedWordsLevel
+) -> int:
+    """For how many finds a whole mu^2 counts a user in full, where `users` are expected to hold
+    so many finds, by the bins of list sizes. `now`, or more: then each find takes less of a purse,
+    and its count has more noise.
+
+    A plan keeps the share `counts` of a whole purse for FINDS_OF_USER finds, `planned` finds for a
+    whole one. At level 2, which all users with a pair see, so much is kept for the number of finds
+    that PART_OF_USERS stay below. Where intervals are narrower with more noise still, as fewer
+    users are bounded, that decides.
+    """
+    sizes = _MIDDLES_OF_LIST_SIZES
+    so_far = np.cumsum(users)
+    many = sizes[np.searchsorted(so_far, PART_OF_USERS * so_far[-1])] if level.level == 2 else 0
+    choices = planned * 2.0 ** (np.arange(41) / 4)
+    part_added = np.sqrt(np.minimum(MOST_KEPT * choices[:, None] / sizes, 1))
+    bounded = ((1 - part_added) * users).sum(1)
+    narrowest = choices[np.argmin(SIGMAS_A_USER * level.total_sigma * np.sqrt(choices) + bounded)]
+    most = (LARGEST_GRID_SIGMA / 2 / level.total_sigma) ** 2
+    return max(now, int(min(max(planned * many / FINDS_OF_USER, narrowest), most)))
+
+
+def mean_freed(users: Floats, before: Reserve, after: Reserve) -> float:
+    """How much more than `before` users may spend on average, who keep `after`."""
+    finds = _MIDDLES_OF_LIST_SIZES.astype(np.int64)
+    freed = before.of_users(finds) - after.of_users(finds)
+    return float((users * freed).sum() / max(users.sum(), 1.0))
+
+
+def counted_in_full(counting: FoundCounts, in_full: int) -> FoundCounts:
+    """How what is found is counted, with the noise that this takes."""
+    more = (in_full / counting.within_purses) ** 0.5
+    sigma = counting.relative_sigma * more
+    return replace(counting, within_purses=in_full, relative_sigma=sigma)

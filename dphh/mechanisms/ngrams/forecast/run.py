@@ -41,6 +41,7 @@ from dphh.mechanisms.ngrams.forecast.listed_words import (
     table_of_words,
     words_masses_and_bound,
 )
+from dphh.mechanisms.ngrams.forecast.purses import counted_in_full, reserve_for_counts
 from dphh.mechanisms.ngrams.forecast.shares import (
     FIRST_OF_TWO_ROUNDS_PART,
     LATE_PURSES_PART,
@@ -88,10 +89,6 @@ from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.rules.forecast import Reserve
-
-#: While finding, users keep at most this part of what a whole mu^2 counts.
-MOST_KEPT = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +105,7 @@ class ReleasedWords:
 def forecast_levels(
     price: Price, host: Host, once: DrawOnce, joiner: str
 ) -> Generator[LevelDone, None, Any]:
-    """Runs all levels. Returns the noised counts of what was found, if that is counted."""
+    """Runs all levels. Returns how what was found was counted, and its noised counts, if it is."""
     host.gather("users", words_of_texts(price, marks_ends=True))
     # users (block, user_hashes, lengths, ids, words)
     max_n = price["max_n"]
@@ -122,7 +119,7 @@ def forecast_levels(
     draw = partial(draw_levels_above, price, host, words, purse, joiner)
     drawn = once("ngrams/forecast", draw)
     yield from levels_of_grams(planned, words.words, drawn, joiner)
-    return counts_of_grams(drawn) if price.counting is not None else None
+    return None if price.counting is None else counts_of_grams(drawn, price.counting)
 
 
 def forecast_levels_of(price: Price) -> list[ForecastLevel]:
@@ -166,7 +163,7 @@ def draw_levels_above(
     planned, counting = forecast_levels_of(price), price.counting
     ladder, masses = first_ladder(words.words), words.masses
     masses_before = np.array([masses.sum()])
-    reserve = None if counting is None else reserve_for_counts(planned[0], counting)
+    in_full = 0 if counting is None else counting.within_purses
     positions = PositionsTable(host, keeps_users=counting is not None, keeps_levels=True)
     host.run("full_purses", purse=purse)
     # purses (block, purses, tops, finds)
@@ -175,7 +172,7 @@ def draw_levels_above(
     likely = float(purse)
     for level in planned:
         lift = None if price.prior is None else lift_counts(price.prior, ladder)
-        purses = LikelyPurses(purse, len(planned) + 1, likely, reserve)
+        purses = LikelyPurses(purse, len(planned) + 1, likely, counting, in_full)
         before = level_above(level, ladder, masses, masses_before, purses, lift)
         if len(before.valid) == 0:  # no gram below was released, so none is valid
             break
@@ -187,10 +184,12 @@ def draw_levels_above(
         rows.append((level.level, keys, drawn.masses, 0))
         undecided.append(keep_undecided(host, before, drawn.seen, keys, purpose))
         ladder, masses_before, masses = ladder.with_next(keys), masses, drawn.masses
-        likely = drawn.mean_purse / 2
+        likely, in_full = drawn.mean_purse / 2, drawn.in_full
     if undecided:
+        reserve = None
         if counting is not None:
             positions.add_finds(ladder, ladder.top)
+            reserve = reserve_for_counts(planned[0], counting, in_full)
         positions.keep_positions(undecided[-1].level.planned.level)
         counted_for = int(LATE_PURSES_PART * planned[0].whole)
         late = draw_late_rounds(host, undecided, purse, counted_for, reserve)
@@ -202,37 +201,29 @@ def draw_levels_above(
     if counting is not None:
         levels = levels_of_grams(planned, words.words, found, joiner)
         table = sorted_rows(pa.concat_tables([words.rows, *(done.rows for done in levels)]))
-        counted = to_count(table, counting)
+        counted = to_count(table, counted_in_full(counting, in_full))
         if counted.level is not None:
             find_items(host, counted.level, counted.items)
             cap_by_purses(host, counted.level, planned[0].sigma_grid)
             # counted_users (block, lengths, ids, caps): which finds each user holds
             counts = noised_counts(host, counted.level)
-            found = pa.concat_tables([found, table_of_counts(counts)])
+            found = pa.concat_tables([found, table_of_counts(counts, in_full)])
     # If another process has stored its draw first, no later step may find the purses of this one.
     host.drop("purses")
     return found
 
 
-def reserve_for_counts(level: ForecastLevel, counting: FoundCounts) -> Reserve:
-    """What users keep for being counted, in the units of their purses."""
-    return Reserve(
-        each=int(level.whole / counting.within_purses * (1 + 2**-30)) + 1,
-        least=counting.max_items,
-        most=int(MOST_KEPT * counting.within_purses),
-    )
-
-
 @dataclass(frozen=True)
 class LikelyPurses:
     """Before a level, in squared norms: a purse of which nothing was spent, and the purse that a
-    user is taken to have if round 1 tells nothing. `levels`: of the run, words too. `reserve`: what
-    users keep for being counted."""
+    user is taken to have if round 1 tells nothing. `levels`: of the run, words too. `counting`: how
+    a plan counts what is found. `in_full`: for how many finds a whole purse counts a user."""
 
     full: int
     levels: int
     likely: float
-    reserve: Reserve | None = None
+    counting: FoundCounts | None = None
+    in_full: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,18 +251,22 @@ def table_of_grams(rows: Sequence[tuple[int, Integers, Floats, int]]) -> Any:
     )
 
 
-def table_of_counts(counts: Any) -> Any:
-    """Noised counts (key, noisy) as rows of the same table, of level 0."""
+def table_of_counts(counts: Any, in_full: int) -> Any:
+    """Noised counts (key, noisy) as rows of the same table, of level 0; and, with the key -1, for
+    how many finds a whole mu^2 counted a user in full."""
     keys, noisy = integer_columns(counts, "key", "noisy")
-    return table_of_grams([(0, keys, noisy.astype(np.float64), 0)])
+    of_level_0 = np.append(keys, -1), np.append(noisy, in_full).astype(np.float64)
+    return table_of_grams([(0, *of_level_0, 0)])
 
 
-def counts_of_grams(table: Any) -> Any:
-    """Reads what `table_of_counts` added: (key, noisy)."""
+def counts_of_grams(table: Any, counting: FoundCounts) -> tuple[FoundCounts, Any]:
+    """Reads what `table_of_counts` added: how finds were counted, and (key, noisy)."""
     (level, keys), masses = integer_columns(table, "level", "key"), table.column("mass")
-    of_counts = np.flatnonzero(level == 0)
-    noisy = as_array(masses, pa.float64()).to_numpy()[of_counts].astype(np.int64)
-    return pa.table({"key": keys[of_counts], "noisy": noisy})
+    noisy = as_array(masses, pa.float64()).to_numpy().astype(np.int64)
+    (in_full,) = noisy[(level == 0) & (keys < 0)].tolist() or [counting.within_purses]
+    of_counts = np.flatnonzero((level == 0) & (keys >= 0))
+    drawn = pa.table({"key": keys[of_counts], "noisy": noisy[of_counts]})
+    return counted_in_full(counting, in_full), drawn
 
 
 def grams_by_level(table: Any, levels: int) -> Iterator[FoundGrams]:
@@ -307,7 +302,8 @@ def level_above(
         forecasts_and_largest_mass=lambda _: (valid.forecasts, largest_mass),
         most_spurious=lambda *_: most_spurious,
         likely_purse=purses.likely,
-        reserve=purses.reserve,
+        counting=purses.counting,
+        in_full=purses.in_full,
         levels_after=purses.levels - planned.level,
     )
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
+from dphh.level import FoundCounts
 from dphh.mechanisms.ngrams.forecast.masses import (
     ROUND_1_SCALE,
     MassDistributions,
@@ -38,7 +39,12 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     tails_by_signs,
     weight_scaling,
 )
-from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
+from dphh.mechanisms.ngrams.forecast.purses import (
+    PursesSeen,
+    finds_in_full,
+    mean_freed,
+    reserve_for_counts,
+)
 from dphh.mechanisms.ngrams.forecast.shares import parts_of_round_2
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
@@ -46,10 +52,11 @@ from dphh.mechanisms.running import Step, integer_columns, steps_of
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import (
+    COUNTS_DIVISOR,
     LIST_SIZE_BIN_STARTS,
     ONE_PART,
+    PARTS_FOR_FINDS,
     PURSE_PARTS,
-    Reserve,
     Spending,
     count_weight,
 )
@@ -98,21 +105,35 @@ class TwoRoundLevel:
     likely_purse: float
     #: How many levels follow.
     levels_after: int = 0
-    #: What users keep for being counted; None: nothing.
-    reserve: Reserve | None = None
+    #: How a plan counts what is found, for which users keep a reserve; None: it does not. And for
+    #: how many finds a whole mu^2 counts a user in full.
+    counting: FoundCounts | None = None
+    in_full: int = 0
+
+    @property
+    def spending(self) -> Spending:
+        """What users spend in round 1, and could in round 2 if its parts were even."""
+        reserve = None
+        if self.counting is not None:
+            reserve = reserve_for_counts(self.planned, self.counting, self.in_full)
+        parts, number = (ONE_PART,) * (self.levels_after + 1), self.planned.level
+        saturation = SATURATION if number > 1 else 0  # of a list's words all spend alike
+        return Spending(self.full_purse, self.first, parts, saturation, number, reserve=reserve)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """What the two rounds of a level release: (key, word, cell, first, second) of the grams that
     passed, listed ones first; the mass of each; the bound on the expected number of spurious grams;
-    the mean purse by round 1; and what the late round goes on with."""
+    the mean purse by round 1; what the late round goes on with; and for how many finds a whole
+    mu^2 counts a user in full from round 2 on."""
 
     passed: Any
     masses: Floats
     most_spurious: float
     mean_purse: float
     seen: RoundsSeen
+    in_full: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,24 +162,18 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     """Draw both rounds of a level. Beyond what the three steps return, nothing that is private is
     seen here."""
     valid, sigma_grid = level.valid, level.planned.sigma_grid
-    bins, even_parts = Bins(sigma_grid), (ONE_PART,) * (level.levels_after + 1)
-    spending = Spending(
-        level.full_purse,
-        level.first,
-        even_parts,
-        SATURATION,
-        level.planned.level,
-        reserve=level.reserve,
-    )
-    if level.planned.level == 1:  # all users spend alike
-        spending = replace(spending, saturation=0)
-    cell_sizes, list_sizes, purse_counts = first_round(host, valid, bins, spending, purpose)
-    # cell_sizes (class, bin): how many valid grams; list_sizes (bin) and purse_counts (climb,
-    # part): noised, how many users
+    bins, spending = Bins(sigma_grid), level.spending
+    cell_sizes, users = first_round(host, valid, bins, spending, purpose)
+    # cell_sizes (class, bin): how many valid grams
+    list_sizes, purse_counts, *finds_counts = users_by_kind(users, spending)
+    # list_sizes (bin), purse_counts (climb, part) and finds_counts (bin): noised, how many users
+    spending, in_full, spent_in_round_1 = _with_later_reserve(level, spending, *finds_counts)
 
     scaled_weights = weight_scaling(list_sizes, spending.saturation / PLAIN_WEIGHT**2)
     purses = PursesSeen(purse_counts, level.full_purse, level.likely_purse)
-    first_sigma = sigma_grid / level.first**0.5
+    # In users who have no other gram.
+    first_norm = (level.first * spending.parts_for_grams / (COUNTS_DIVISOR - 2)) ** 0.5
+    first_sigma = sigma_grid / first_norm
     views = _views_by_partition(level, cell_sizes, list_sizes, first_sigma)
     sizes_by_noise = valid.sizes[:, None] * bins.noise_probabilities[None, :]
 
@@ -171,7 +186,7 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
         return plan_second_round(*rows, sigma, most_spurious, scaled_weights)
 
     # Any rule may choose the view, because it sees only round 1's outputs and earlier releases.
-    even = purses.mean(less=level.first) / (level.levels_after + 1)
+    even = purses.mean(less=spent_in_round_1) / (level.levels_after + 1)
     most_spurious = level.most_spurious(cell_sizes, 0.0)
     view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
     finds = planned(view, most_spurious, even).finds
@@ -181,7 +196,7 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
         last = level.planned.level + level.levels_after
         parts = parts_of_round_2(level.planned.level, last, finds, at_twice, level.below)
         spending = replace(spending, parts=tuple(int(part * ONE_PART) for part in parts))
-    squared_norm = purses.mean_spent(spending.parts, less=level.first)
+    squared_norm = purses.mean_spent(spending.parts, less=spent_in_round_1)
     plan = planned(view, most_spurious, squared_norm)
     part_of_class, shape = view.partition.part_of_class, view.cell_sizes.shape
     weights = whole_weights(plan.weights).reshape(shape)[part_of_class]
@@ -198,7 +213,7 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     grams = passed.filter(pc.is_valid(passed.column("key")))
     keys, cells, first, second = integer_columns(grams, "key", "cell", "first", "second")
     classes = valid.classes_of(keys)
-    first_norm, second_norm = level.first**0.5, squared_norm**0.5
+    second_norm = squared_norm**0.5
     sigmas = first_sigma, sigma_grid / second_norm
     scales = scaled_weights(weights.ravel() / PLAIN_WEIGHT)
     masses = estimated_masses(
@@ -227,15 +242,28 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
         ROUND_1_SCALE / first_sigma,
         scales.reshape(weights.shape) / sigmas[1],
     )
-    return Drawn(passed, masses, most_spurious, purses.mean(), seen)
+    return Drawn(passed, masses, most_spurious, purses.mean(), seen, in_full)
+
+
+def _with_later_reserve(
+    level: TwoRoundLevel, spending: Spending, finds_counts: Floats | None = None
+) -> tuple[Spending, int, float]:
+    """What users keep from round 2 on, now that round 1 lets expect how many finds they hold; for
+    how many finds that counts a user in full; and what round 1 took, less what that sets free."""
+    if level.counting is None or spending.reserve is None or finds_counts is None:
+        return spending, level.in_full, level.first
+    planned_for = level.counting.within_purses
+    in_full = finds_in_full(planned_for, level.in_full, finds_counts, level.planned)
+    later = reserve_for_counts(level.planned, level.counting, in_full)
+    freed = mean_freed(finds_counts, spending.reserve, later)
+    return replace(spending, later_reserve=later), in_full, level.first - freed
 
 
 def first_round(
     host: Host, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
-) -> tuple[Integers, Floats, Floats]:
+) -> tuple[Integers, Floats]:
     """Round 1. Returns how many valid grams each cell has, held and absent together; and, without
-    what noise alone could easily show, the noised numbers of users by list size, and by how far
-    they can climb and what part of a purse they have."""
+    what noise alone could easily show, the noised numbers of users (`users_by_kind`)."""
     unlisted = valid.rule_for_unlisted
     for table, columns in _public_tables(valid).items():
         host.put(table, columns)
@@ -253,10 +281,26 @@ def first_round(
     # round_1_sums (key, weight), also of bins of users
     sizes = host.take("forecast_cells")
     # (cell, grams), of held and absent grams together
-    user_bins = len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(spending.parts)
-    users = users_counted(host, bins, user_bins, count_weight(spending.first), purpose)
-    list_sizes, purses = np.split(users, [len(LIST_SIZE_BIN_STARTS)])
-    return _by_class_and_bin(sizes, "grams", valid, bins), list_sizes, purses
+    weights = weights_of_bins(spending)
+    users = users_counted(host, bins, len(weights), weights, purpose)
+    return _by_class_and_bin(sizes, "grams", valid, bins), users
+
+
+def weights_of_bins(spending: Spending) -> Integers:
+    """What each user who spends enough adds, in round 1, to each of the bins of users."""
+    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
+    if spending.reserve is None:
+        return np.full(lists + cells, count_weight(spending.first))
+    weights = count_weight(spending.first), count_weight(spending.first * PARTS_FOR_FINDS)
+    return np.repeat(weights, [lists + cells, lists])
+
+
+def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
+    """The numbers of users that `first_round` returns: by list size; by how far they can climb and
+    what part of a purse they have; and, where finds are counted, by how many they are expected to
+    hold."""
+    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
+    return np.split(users, [lists] if spending.reserve is None else [lists, lists + cells])
 
 
 def put_no_unlisted_words(host: Host) -> None:
@@ -265,12 +309,14 @@ def put_no_unlisted_words(host: Host) -> None:
     host.put("unlisted_words", pa.table(nothing))
 
 
-def users_counted(host: Host, bins: Bins, user_bins: int, weight: int, purpose: str) -> Floats:
+def users_counted(
+    host: Host, bins: Bins, user_bins: int, weight: int | Integers, purpose: str
+) -> Floats:
     """The noised number of users of each bin, of whom each added `weight` in round_1_sums; 0 where
     noise alone could easily reach it."""
     host.run("forecast_users", user_bins=user_bins, **noise_parameters(bins, purpose))
     noisy = host.take("user_counts").sort_by("bin").column("noisy").to_numpy()
-    return np.where(noisy > 2 * bins.sigma_grid, noisy / max(weight, 1), 0.0)
+    return np.where(noisy > 2 * bins.sigma_grid, noisy / np.maximum(weight, 1), 0.0)
 
 
 def later_round(
