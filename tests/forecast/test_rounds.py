@@ -181,8 +181,8 @@ def spendings(rng, purse):
     reserve = Reserve(each, least, least + int(rng.integers(20))) if rng.integers(2) else None
     less = reserve and replace(reserve, each=each // 2)
     two = [
-        Spending(purse, firsts[at], parts(4 - at), saturation, at + 2, False, reserve, later)
-        for at, later in zip(range(4), (None, None, None, less), strict=True)
+        Spending(purse, firsts[at], parts(4 - at), saturation, at + 2, False, kept, less)
+        for at, kept in zip(range(4), (reserve, less, less, less), strict=True)
     ]
     late = [Spending(purse, 0, parts(4 - at), saturation, at + 2, True, less) for at in range(4)]
     return two, Spending(purse, firsts[4], reserve=less), late
@@ -290,6 +290,19 @@ def test_who_holds_nothing_pays_nothing_and_who_spent_all_holds_as_before():
     assert block.round_1(0, how) == {int(KEYS[3]): 0}
     assert block.later(0, g, how) == {}
     assert lists_in(block.tops) == [0, 2]
+
+
+def test_round_2_takes_off_what_round_1_took_beside_its_own_reserve():
+    """Round 1 spends all but 1,000; what round 2 keeps, 100, is known only after it."""
+    how = Spending(
+        4_000, 9_999, (ONE_PART,), 0, 2, False, Reserve(100, 10, 10), Reserve(10, 10, 10)
+    )
+    key, block = int(KEYS[3]), Block.of([[[[int(KEYS[3]), -1]]]], 4_000)
+    sums = block.round_1(0, how)
+    assert sums[key] == isqrt(3_000 * 93 // 100)
+    assert sorted(sums.values()) == [isqrt(30), isqrt(30), isqrt(150), sums[key]]
+    assert block.later(0, (KeyIndex(KEYS), np.full(len(KEYS), 64)), how) == {key: isqrt(900)}
+    assert lists_in(block.purses) == [100]
 
 
 def test_a_round_that_is_not_the_first_refuses_a_gram_that_round_1_did_not_name():
