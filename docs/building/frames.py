@@ -12,6 +12,7 @@ from dphh.registry import VERBS
 _HEAD = """\
 # Made from the registry of verbs: make generated
 import collections.abc
+import datetime
 import pathlib
 import typing
 

@@ -1,5 +1,6 @@
 # Made from the registry of verbs: make generated
 import collections.abc
+import datetime
 import pathlib
 import typing
 
@@ -41,8 +42,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_items: int = 100,
         method: typing.Literal['auto', 'gaussian', 'sips', 'adaptive', 'single'] = 'auto',
@@ -92,8 +93,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_items: int = 100,
         method: typing.Literal['forecast', 'dpne'] = 'forecast',
@@ -146,8 +147,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         unit: int = 1,
         choice: typing.Literal['drawn', 'most-frequent'] = 'drawn',
@@ -195,8 +196,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         sampling: typing.Literal['random', 'greedy'] = 'random',
         passes: int = 1,
@@ -246,8 +247,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_held: int | None = None,
         top: int | None = None,

@@ -3,6 +3,7 @@ The SQL condition that chooses rows, and regular expressions, are checked here."
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ ReadAs = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
 NullUsers = Literal["refuse", "drop"]
+#: `since` and `until`: "COLUMN=VALUE", or a column and a date or datetime.
+Bound = str | tuple[str, dt.date]
 
 #: The default of `max_token_length`, in characters: longer tokens are truncated.
 MAX_TOKEN_LENGTH = 1000
@@ -208,21 +211,38 @@ def combined_condition(
     for option, value, compares in (("since", since, ">="), ("until", until, "<")):
         if value is None:
             continue
-        column, there, bound = value.partition("=") if isinstance(value, str) else ("", "", "")
-        if not (column.strip() and there and bound.strip()):
-            raise UsageError(
-                f"{option}: found {value!r}; give COLUMN=VALUE, such as {option}='day=2026-01-31'"
-            )
-        if _YEAR_LAST.match(bound.strip()):
-            raise UsageError(
-                f"{option}: found {bound.strip()!r}, whose year is not first, so that it does not "
-                f"compare as a day does; write it as {option}='day=2026-01-31'. Where the column "
-                "is a text that writes days so, use where=\"try_strptime(day, '%d.%m.%Y') >= "
-                "DATE '2026-01-31'\""
-            )
-        quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
+        column, bound = _column_and_bound(option, value)
+        quoted = column.replace('"', '""'), bound.replace("'", "''")
         said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
     return joined_by_and(*said)
+
+
+def _column_and_bound(option: str, value: object) -> tuple[str, str]:
+    """The column and the first value of `since`, or of `until`, as a condition writes them."""
+    match value:
+        case (str(column), dt.date() as moment):
+            if isinstance(moment, dt.datetime) and moment.tzinfo is not None:
+                # Engines compare times with a zone as times of UTC.
+                moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+            # A text of a day stands before the text of its midnight, so midnight is the day.
+            column, bound = column.strip(), str(moment).removesuffix(" 00:00:00")
+        case str():
+            column, bound = (each.strip() for each in (*value.split("=", 1), "")[:2])
+        case _:
+            column, bound = "", ""
+    if not (column and bound):
+        raise UsageError(
+            f"{option}: found {value!r}; give COLUMN=VALUE, such as {option}='day=2026-01-31', or "
+            "in Python a column and a date: ('day', date(2026, 1, 31))"
+        )
+    if _YEAR_LAST.match(bound):
+        raise UsageError(
+            f"{option}: found {bound!r}, whose year is not first, so that it does not "
+            f"compare as a day does; write it as {option}='day=2026-01-31'. Where the column "
+            "is a text that writes days so, use where=\"try_strptime(day, '%d.%m.%Y') >= "
+            "DATE '2026-01-31'\""
+        )
+    return column, bound
 
 
 #: Matches a day that is written otherwise than its column compares: 31.01.2026, 1/31/26.

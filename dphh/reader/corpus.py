@@ -13,6 +13,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.reader.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
+    Bound,
     Content,
     NullUsers,
     ReadAs,
@@ -85,7 +86,7 @@ class Corpus:
     does not look at how they were made, and the privacy statement says so (docs/corpus.md).
 
     `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
-    before, `until="day=2026-02-01"` those from then on (docs/corpus.md, "Which rows count").
+    before, `until=("day", date(2026, 2, 1))` those from then on (docs/corpus.md, Which rows count).
     """
 
     source: Any = field(compare=False)
@@ -124,8 +125,8 @@ class Corpus:
         max_text_length: int = MAX_TEXT_LENGTH,
         account: str | None = None,
         where: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: Bound | None = None,
+        until: Bound | None = None,
         null_users: NullUsers = "refuse",
         connection: Any = None,
     ) -> None:
@@ -305,7 +306,10 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
 
 
 def narrowed(
-    corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
+    corpus: Corpus,
+    where: str | None = None,
+    since: Bound | None = None,
+    until: Bound | None = None,
 ) -> Corpus:
     """The same corpus, of which a row counts only if it meets these conditions too."""
     kept = joined_by_and(corpus.content.where, combined_condition(where, since, until))

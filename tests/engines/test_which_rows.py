@@ -165,13 +165,33 @@ def test_times_with_a_zone_are_compared_and_written_in_utc_wherever_the_machine_
         monkeypatch.setenv("TZ", zone)
         time.tzset()
         for source in (held, tmp_path / "a.parquet"):
-            for since in ("at=2026-11-09", "at=2026-11-09 01:00+01"):  # the same moment
+            berlin = dt.datetime(2026, 11, 9, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+            same_moment = "at=2026-11-09", "at=2026-11-09 01:00+01", ("at", berlin)
+            for since in same_moment:
                 found.add(digest(source, text=None, item="what", since=since))
     monkeypatch.undo()
     time.tzset()
     midnight = held.filter(pl.col("at") >= dt.datetime(2026, 11, 9, tzinfo=dt.UTC))
     texts = midnight.with_columns(pl.col("what").dt.strftime("%Y-%m-%d %H:%M:%S+00"))
     assert found == {digest(texts, text=None, item="what")}
+
+
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.String])
+def test_since_and_until_take_dates(kind: Any) -> None:
+    """In a column of texts too, where a midnight that is written out comes after its own day."""
+    days = pl.DataFrame(ROWS).with_columns(pl.col("day").cast(kind))
+    kept = days.filter(pl.col("day").cast(pl.String).str.slice(0, 10) == "2026-01-03")
+    wanted = digest(kept, text=None, item="what")
+    first, then = dt.date(2026, 1, 3), dt.datetime(2026, 1, 4)
+    for since, until in ((first, then), (dt.datetime(2026, 1, 3), then.date())):
+        rows = {"since": ("day", since), "until": ("day", until)}
+        assert digest(days, text=None, item="what", **rows) == wanted
+
+
+@pytest.mark.parametrize("value", [dt.date(2026, 1, 3), ("day", 3), ("", dt.date(2026, 1, 3))])
+def test_a_date_needs_its_column(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"^since: found .*a column and a date"):
+        Corpus("a.csv", user="who", text="what", since=value)
 
 
 @pytest.mark.parametrize("value", ["01.11.2026", "1/11/26", "01-11-2026 10:00"])
