@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from dphh.reader.rows import Limits
 from dphh.sql import literal
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import in_two_columns
+from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import checked_call
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
@@ -43,7 +43,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(InNotebooks):
     """What `dphh.check` found, in the order in which a run would meet it."""
 
     corpus: str
@@ -69,8 +69,11 @@ class Checked:
                 lines.append(("", each.costs))
         return "\n".join([f"check: {self.corpus}", *in_two_columns(lines)])
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (MARK_OF_VERDICT[each.verdict], each.what, f"{each.found} {each.costs}".rstrip())
+            for each in self.findings
+        ]
 
 
 @checked_call

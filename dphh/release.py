@@ -24,6 +24,7 @@ from dphh.files.whole_files import write_unless_other_file, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import Event, events_from_json
 from dphh.reader.paths import local_path_to_write
+from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import check_choice, checked_call
 from dphh.wording.unseen import printable_json
 
@@ -40,12 +41,14 @@ _RUN_ID_KEY = b"dphh.run_id"
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Exports):
+class Release(Exports, InNotebooks):
     """The released table and the manifest that explains it.
 
     `users` is a number of people, with an interval from `low` to `high`, where the run counted
     them. A `score` orders the items of one level and is not a number of people.
     """
+
+    _INTERNAL = "files from_parquet parquet stored"
 
     table: Any
     manifest: dict[str, Any]

@@ -29,10 +29,11 @@ from dphh.ledger.tables import account_named, account_names, accounts_in, record
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns
 from dphh.reader.paths import local_path_to_write
 from dphh.wording.lines import with_noun
+from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import checked_call
 
 
-class Accounts:
+class Accounts(InNotebooks):
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(
@@ -60,6 +61,13 @@ class Accounts:
             return f"Ledger({str(self.path)!r})\n{said}"
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        try:
+            told = [row for account in self.accounts() for row in account._rows()]
+        except LedgerError as problem:
+            told = [(str(problem),)]
+        return [("ledger", str(self.path)), *told]
 
     @checked_call
     def add(
@@ -202,6 +210,8 @@ class Accounts:
             return [replaced(share, whole=None) for share in shares_of(con, found, self.analyst)]
 
     def status(self, account: str) -> Account:
+        """An account: its `cap`, the share of it that is `used`, and what a run may have now
+        (`one_more`)."""
         with reading(self.path) as con:
             return account_named(con, account)
 

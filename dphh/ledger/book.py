@@ -76,6 +76,11 @@ class Ledger(Accounts):
     new ledger, as by a misspelled path, nothing is spent yet and nothing is capped.
     """
 
+    _INTERNAL = (
+        "absent analyst_with before_reading book booked_here data_key data_of failed keep_level "
+        "last_like level outlook settle"
+    )
+
     def book(
         self,
         request: Request,

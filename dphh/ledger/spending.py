@@ -12,10 +12,11 @@ from dphh.ledger.budget import Booking, Budget, Cap, part_of
 from dphh.price import warnings_of
 from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns, unit_in_words
 from dphh.wording.lines import visible_text, with_noun, wrapped
+from dphh.wording.notebook import InNotebooks
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(InNotebooks):
     """A corpus with its cap and the bookings of the runs that it paid for; or an analyst's share of
     that cap, with the bookings of the analyst's runs."""
 
@@ -72,6 +73,9 @@ class Account:
 
     def __repr__(self) -> str:
         return accounts_text([self])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(self.name, *account_lines(self))]
 
 
 @dataclass(frozen=True)

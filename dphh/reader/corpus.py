@@ -22,6 +22,7 @@ from dphh.reader.content import (
     joined_by_and,
 )
 from dphh.reader.paths import absolute_place, files_named
+from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import checked_call
 
 #: The promise about a frame, a relation or a view holds only on this condition.
@@ -67,7 +68,7 @@ ROW_OPTIONS = {"where", "since", "until"}
 
 
 @dataclass(frozen=True, init=False)
-class Corpus:
+class Corpus(InNotebooks):
     """Files or a table, which of its columns are read, and how.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
@@ -88,6 +89,8 @@ class Corpus:
     `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
     before, `until=("day", date(2026, 2, 1))` those from then on (docs/corpus.md, Which rows count).
     """
+
+    _INTERNAL = "columns_of_user files_of_places listed local_files same_schema"
 
     source: Any = field(compare=False)
     user: tuple[str, ...]
@@ -177,6 +180,15 @@ class Corpus:
     def __repr__(self) -> str:
         """Says where the data is and how it is read. It shows no row."""
         where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
+        options = ", ".join(f"{option}={value!r}" for option, value in self._given().items())
+        return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        given = self._given().items()
+        return [(self.kind, ", ".join(self.where)), *((name, str(value)) for name, value in given)]
+
+    def _given(self) -> dict[str, Any]:
+        """The options that say how it is read, but for those with their defaults."""
         content = self.content
         said: dict[str, Any] = {
             "user": user_option(self.user),
@@ -193,8 +205,7 @@ class Corpus:
         }
         if self.account is not None:
             said["account"] = self.account
-        options = ", ".join(f"{option}={value!r}" for option, value in said.items())
-        return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
+        return said
 
     @property
     def columns(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from dphh.errors import UsageError
 from dphh.reader.content import Content
 from dphh.report.sentences import Released, Tokens, has_every_given_item, joiner_of
 from dphh.wording.lines import one_line, with_noun
+from dphh.wording.notebook import InNotebooks
 
 #: A function of texts and of how they are read: the tokens of each text, as engines make them.
 Tokenise = Callable[[Sequence[str], Content], list[Tokens]]
@@ -32,7 +33,7 @@ ManifestLevel = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(InNotebooks):
     """Why a phrase is not in a release: a `Reason`, and a sentence for people."""
 
     tokens: Tokens
@@ -41,6 +42,9 @@ class Why:
 
     def __repr__(self) -> str:
         return self.said
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(self.reason, self.said)]
 
 
 def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> Why:

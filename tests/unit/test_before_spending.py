@@ -74,6 +74,31 @@ def test_it_tells_no_row_and_no_number_of_them(folder, ledger):
     assert "sentinel" not in repr(one) + one._repr_html_() + json.dumps(one.to_json())
 
 
+def test_notebooks_show_tables_in_which_nothing_is_markup(folder, ledger):
+    corpus = corpus_of(folder, where="what <> '<b>\u202e'")
+    account = ledger.add("notes", corpus, 1.0, 1e-6)
+    release = dphh.items(corpus, epsilon=0.5, delta=1e-7).run(ledger=ledger)
+    for shown, said in (
+        (corpus, "what &lt;&gt; &#x27;&lt;b&gt;⟨U+202E⟩"),
+        (account, "a first run may have epsilon 1"),
+        (ledger, "of it is used, by 1 run"),
+        (dphh.check(corpus, ledger=ledger), "&#x27;notes&#x27; pays"),
+        (release.why("<b>"), "stayed below the threshold"),
+    ):
+        page = shown._repr_html_()
+        assert page.startswith("<table><tr><td ") and said in page
+        assert not [markup for markup in ("<b>", "\u202e") if markup in page]
+
+
+def test_completion_leaves_out_what_dphh_alone_calls(folder, ledger):
+    corpus = corpus_of(folder)
+    release = dphh.items(corpus, epsilon=0.5, delta=1e-7).run(ledger=ledger)
+    for value, asked in ((corpus, "where"), (ledger, "status"), (release, "why")):
+        internal = value._INTERNAL.split()
+        assert all(hasattr(value, name) for name in internal)
+        assert asked in dir(value) and not {*internal} & {*dir(value)}
+
+
 HALF = "half \ud83d of a pair"
 REPORTS = {
     "local_epsilon": 4.0, "users_per_level": 9, "contributions": 1, "max_length": 1, "keep": 1,
