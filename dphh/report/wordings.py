@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 Tokens = tuple[str, ...]
@@ -23,6 +24,8 @@ Tokens = tuple[str, ...]
 MOST = 3 / 4
 #: A token is loose at an end of a gram if fewer than this share of those who hold it hold the gram.
 FEW = 1 / 4
+#: So few tokens are enough to know a wording by.
+ENOUGH = 3
 
 
 def runs(tokens: Tokens, length: int) -> Iterator[tuple[int, Tokens]]:
@@ -68,33 +71,69 @@ class Grams:
         return self.held_with(gram, counted, shared) > self.users[gram] / 2
 
     def core(self, gram: Tokens) -> Tokens:
-        """The gram without loose ends: tokens with which fewer than MOST of those who hold the rest
-        say it, and fewer than FEW of those who hold the token."""
+        """The gram without loose ends: tokens that fewer than FEW of those who hold them say here,
+        if fewer than MOST of those who hold the rest say it so, or FEW say it with another."""
         while len(gram) > 1:
             held = self.users[gram]
             rests = [
                 (self.users[rest], rest)
                 for end, rest in ((gram[:1], gram[1:]), (gram[-1:], gram[:-1]))
-                if held < MOST * self.users.get(rest, 0) and held < FEW * self.users.get(end, 0)
+                if rest in self.users
+                and held < FEW * self.users.get(end, 0)
+                and (held < MOST * self.users[rest] or self._varies(gram, rest))
             ]
             if not rests:
                 break
             gram = max(rests)[1]
         return gram
 
+    def trimmed(self, tokens: Tokens, core: Tokens) -> Tokens:
+        """The tokens around the core without those at an end that are loose in the longest gram."""
+        at = next(at for at, run in runs(tokens, len(core)) if run == core)
+        before, after = tokens[:at], tokens[at + len(core) :]
+        while before and self._is_loose(before + core + after, -1):
+            before = before[1:]
+        while after and self._is_loose(before + core + after, 1):
+            after = after[:-1]
+        return before + core + after
+
+    def _is_loose(self, tokens: Tokens, end: int) -> bool:
+        """Whether the first token (-1), or the last (1), is loose."""
+        for size in range(len(tokens), 1, -1):
+            gram = tokens[:size] if end < 0 else tokens[-size:]
+            if gram in self.users:
+                core = self.core(gram)
+                return core != (gram[: len(core)] if end < 0 else gram[-len(core) :])
+        return False
+
+    def _varies(self, gram: Tokens, rest: Tokens) -> bool:
+        """Whether FEW of those who hold the rest say it with another token in place of this."""
+        others = self._longer[rest, gram[1:] == rest]
+        return any(self.users[each] > FEW * self.users[rest] for each in others if each != gram)
+
+    @cached_property
+    def _longer(self) -> Mapping[tuple[Tokens, bool], list[Tokens]]:
+        """The grams of a token more: those that begin, or else end, with it."""
+        longer: dict[tuple[Tokens, bool], list[Tokens]] = defaultdict(list)
+        for gram in self.users:
+            longer[gram[1:], True].append(gram)
+            longer[gram[:-1], False].append(gram)
+        return longer
+
     def counted(self, tokens: Tokens, known: Container[Tokens], like: Tokens) -> Tokens | None:
-        """The longest known gram of a wording, of several the one in the middle, that about as many
-        hold as `like`. It is not the one whose number is highest, which is high by its noise."""
-        for length in range(len(tokens), 0, -1):
-            middle = (len(tokens) - length) / 2
-            there = [
-                (abs(at - middle), run)
-                for at, run in runs(tokens, length)
-                if run in self.users and run in known and self._is_about(run, like)
-            ]
-            if there:
-                return min(there)[1]
-        return None
+        """Of the known grams of a wording that about as many hold as `like`, the longest and those
+        of a token less: the one with the middle number. The highest is high by its noise."""
+        every = [
+            run
+            for length in range(len(tokens), 0, -1)
+            for _, run in runs(tokens, length)
+            if run in self.users and run in known and self._is_about(run, like)
+        ]
+        if not every:
+            return None
+        fewest = max(len(every[0]) - 1, min(len(every[0]), ENOUGH))
+        long = sorted((self.users[run], run) for run in every if len(run) >= fewest)
+        return long[len(long) // 2][1]
 
     def _is_about(self, gram: Tokens, like: Tokens) -> bool:
         fewer, more = sorted((self.users[gram], self.users[like]))
@@ -131,7 +170,7 @@ def wordings(
     for core in in_order:
         if core in joining.done or wording_of(core):
             continue
-        tokens = joining.joined(core)
+        tokens = grams.trimmed(joining.joined(core), core)
         counted = grams.counted(tokens, grams.users, core)
         found.append(made := Wording(tokens, counted or core))
         for size in range(1, len(tokens) + 1):
