@@ -55,6 +55,9 @@ class Release(Exports, InNotebooks):
     #: The table's file as the ledger stores it, if it comes from there: another version of pyarrow
     #: would write other bytes, and `dphh.verify` compares bytes.
     stored: bytes | None = field(default=None, repr=False)
+    #: Whether the run that returned it has paid: `False` where it is an earlier run's, for nothing;
+    #: None if no run did, as of a release that was loaded.
+    spent: bool | None = field(default=None, repr=False)
     #: What the folder is called from which it was loaded: pages name a release so that has no rows.
     name: str = ""
 

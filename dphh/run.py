@@ -11,6 +11,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -131,7 +132,7 @@ def run(
             require_account=require_account,
         )
         if booked.settled:  # another process has settled the run since `settled_before`
-            return _save_to_folder(stored_release(book, booked.run_id), out)
+            return _save_to_folder(stored_release(book, booked.run_id), out, spent=False)
         _say_notes_at_start(booked, last, book.names(), say)
         source.secret_key = booked.key
         with _recording_failure(price, book, booked):
@@ -143,11 +144,11 @@ def run(
         # Another process that runs the same run may have settled it meanwhile.
         with suppress(LedgerError):
             if booked is not None:
-                return _save_to_folder(stored_release(book, booked.run_id), out)
+                return _save_to_folder(stored_release(book, booked.run_id), out, spent=True)
         raise
     finally:
         host.close()
-    return _save_to_folder(release, out)
+    return _save_to_folder(release, out, spent=True)
 
 
 def _released_before(
@@ -160,7 +161,7 @@ def _released_before(
                 "request of the same data; again=True spends again"
             )
         )
-    return _save_to_folder(stored_release(book, before.run_id), out)
+    return _save_to_folder(stored_release(book, before.run_id), out, spent=False)
 
 
 def _setting_of(price: Price, host: Host, data: Data, *, is_test: bool) -> Setting:
@@ -204,7 +205,8 @@ def _check_arguments(
         )
 
 
-def _save_to_folder(release: Release, out: str | Path | None) -> Release:
+def _save_to_folder(release: Release, out: str | Path | None, *, spent: bool) -> Release:
+    release = replace(release, spent=spent)
     if out is None:
         return release
     try:

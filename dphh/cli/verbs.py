@@ -124,7 +124,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         outcome = {
             **release.manifest,
             "found": number_of_items(release.table),
-            "spent": release.run_id in book.booked_here,
+            "spent": release.spent,
             "accounts": [account.to_json() for account in book.accounts_of(plan.corpus)],
             "notes": notes,
         }

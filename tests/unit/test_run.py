@@ -153,6 +153,8 @@ def test_a_repeat_needs_no_engine(corpus, ledger, monkeypatch, tmp_path):
         plan(corpus).run(**asked, run_id=first.run_id),
     ):
         assert again.table == first.table
+        assert again.spent is False
+    assert first.spent is True
     assert (tmp_path / "out" / "release.parquet").exists()
     with pytest.raises(UsageError, match="with another request"):
         plan(corpus, epsilon=0.5).run(**asked, run_id=first.run_id)
@@ -175,7 +177,10 @@ def test_a_run_is_failed_until_it_is_begun_again(corpus, ledger, monkeypatch):
         plan(corpus).run(ledger=ledger, progress=stop)
     assert (ledger.runs()[0].state, closed) == ("failed", [1])
     states.clear()
-    plan(corpus).run(ledger=ledger, progress=lambda _: states.append(ledger.runs()[0].state))
+    gone_on = plan(corpus).run(
+        ledger=ledger, progress=lambda _: states.append(ledger.runs()[0].state)
+    )
+    assert gone_on.spent is True, "each run that was paid for says so, once"
     assert states[-1] == "running"
     assert [run.state for run in ledger.runs()] == ["settled"]
 
