@@ -17,7 +17,7 @@ from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel, SingleLevel
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
-from dphh.udfs.rules.forecast import Spending
+from dphh.udfs.rules.forecast import Reserve, Spending
 from tests.draws import register_draws
 from tests.specification import specified
 
@@ -55,6 +55,11 @@ class Rounds:
     #: By cell: how many grams, and how many of them at 0 or below in the later round.
     signs: dict[int, list[int]]
     passed: dict[Gram, int]
+
+
+def kept(reserve: Reserve | None) -> list[int]:
+    """What a find costs of a purse, and for how many finds users keep, at least and at most."""
+    return [0, 0, 0] if reserve is None else [reserve.each, reserve.least, reserve.most]
 
 
 class Plain:
@@ -165,6 +170,15 @@ class Plain:
     def fill_purses(self, purse: int) -> None:
         self.run("forecast_purses", purse=purse)
 
+    def add_finds(self, level: int) -> None:
+        """To what each user holds of finds: the released grams of this level."""
+        self.run("forecast_finds", level=level)
+
+    def caps(self, sigma_of_counts: int, sigma: int) -> dict[Any, int]:
+        """By user: what is left to be counted, on the counts' grid."""
+        self.run("forecast_caps", sigma_of_counts=sigma_of_counts, sigma=sigma)
+        return dict(self.con.execute("SELECT user_id, cap FROM caps").fetchall())
+
     def purses(self) -> dict[Any, tuple[int, int]]:
         """By user: what is left, and the highest level on which the user held a valid gram."""
         rows = self.con.execute("SELECT user_id, purse, top FROM purses").fetchall()
@@ -193,7 +207,8 @@ class Plain:
         self._tell("bins", given.bins)
         noise = {"sigma": given.sigma_grid, "purpose": purpose}
         levels_after = len(given.first.parts) - 1
-        first = {"first": given.first.first, "levels_after": levels_after, **noise}
+        first = {"first": given.first.first, "levels_after": levels_after,
+                 "reserve": kept(given.first.reserve), **noise}  # fmt: skip
         self.run(
             "forecast_round_1",
             bin_count=given.bins.num_rows,
@@ -210,8 +225,8 @@ class Plain:
 
     def late_purses(self, how: Spending, highest_level: int, **noise: Any) -> list[int]:
         """Before the late rounds: the noised numbers of users by what is left."""
-        asked = {"first": how.first, "full_purse": how.full, "highest_level": highest_level}
-        self.run("forecast_late_purses", **asked, **noise)
+        asked = {"first": how.first, "full_purse": how.full, "reserve": kept(how.reserve)}
+        self.run("forecast_late_purses", highest_level=highest_level, **asked, **noise)
         return self._user_counts()
 
     def late_round(
@@ -243,6 +258,8 @@ class Plain:
             parts=list(how.parts),
             saturation=how.saturation,
             is_late=how.late,
+            reserve=kept(how.reserve),
+            later_reserve=kept(how.later_reserve or how.reserve),
             **noise,
         )
         signs = self.con.execute(specified("forecast_nonpositive_counts")).fetchall()
@@ -259,12 +276,13 @@ class Plain:
 
     def counts(
         self, level: CountsLevel, asked: Any, groups: Sequence[str], other: Any,
-        caps: Mapping[int, int] = MappingProxyType({}),
+        caps: Mapping[Any, int] = MappingProxyType({}),
     ) -> list[int]:  # fmt: skip
         """The noised sums of all keys and losses; `asked` is a table (key, tokens, group_name).
         `caps`: of users who have a cap of their own."""
         self._tell("asked", asked)
-        ids, own = pa.array([*caps], pa.int64()), pa.array([*caps.values()], pa.int64())
+        ids = pa.array([*caps], None if caps else pa.int64())
+        own = pa.array([*caps.values()], pa.int64())
         self._tell("caps", pa.table({"user_id": ids, "cap": own}))
         factors = [*(level.factors or [1] * level.keys)]
         self._tell("factors", pa.table({"key": range(level.keys), "factor": factors}))

@@ -329,10 +329,13 @@ def check_rounds(told, found, passed, below):
 
 def check_users(told, found):
     """What the driver hears is without what noise alone could easily show, and in users."""
-    sigma, weight = told.law.noise.sigma, isqrt(told.first.first // 100)
+    sigma, first = told.law.noise.sigma, told.first.first
     noisy = np.array(found.user_counts)
-    users = np.where(noisy > 2 * sigma, noisy / max(weight, 1), 0.0)
-    assert users.tolist() == [*told.list_sizes.tolist(), *told.purse_counts.ravel().tolist()]
+    weights = np.full(len(noisy), isqrt(first // 100))
+    if told.first.reserve is not None:
+        weights[-len(FINDS) :] = isqrt(first * 5 // 100)
+    users = np.where(noisy > 2 * sigma, noisy / np.maximum(weights, 1), 0.0)
+    assert users.tolist() == told.users.tolist()
 
 
 def check_late(level, told, plain, name_of, early):
@@ -362,19 +365,23 @@ def check_late(level, told, plain, name_of, early):
 
 
 @pytest.mark.on_spark
-@pytest.mark.parametrize(("with_prior", "grid"), [(False, None), (True, None), (False, 8)])
-def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior, grid):
+@pytest.mark.parametrize(
+    ("with_prior", "grid", "share"),
+    [(False, None, 0.9), (True, None, 0), (False, 8, 0)],
+)
+def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior, grid, share):
     """Raw sums, cells, signs and what passes, of all that somebody holds; of all else, how many.
     And purses, user by user, through all rounds: what each user spends and is counted for.
 
     On a grid of 8 to a sigma users of many grams give nothing to any of them, in no round, and
-    some noised sums are just 0.
+    some noised sums are just 0. With counts of what is found: also what users keep for them, which
+    changes after round 1 of a level, and by whose purses the counts are capped.
     """
     rng = np.random.default_rng(1)
     rows = rows_of_many(rng)
     prior = {"prior": public_items(rng), "prior_is_public": True} if with_prior else {}
     asked = {"max_n": 4, "max_items": 3 if with_prior else 30, "epsilon": 20, "delta": 1e-2,
-             "counts": 0}  # fmt: skip
+             "counts": share}  # fmt: skip
     plan = on_grid(grid, ngrams(corpus_of(rows, pl.String), **asked, **prior))
     done, seen = levels_of(engine, plan, SeededRandomness(1), low=True)
     plain = Plain(rows, SeededRandomness(1))
@@ -400,6 +407,8 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
             names[n] = naming(below)
             if n == 2:
                 plain.fill_purses(told.first.full)
+            if share:
+                plain.add_finds(n - 1)
             public = told_of(told, step.level, valid_above(told, below))
             found = plain.forecast_rounds(n, public, purpose)
             passed = passed_of(told, names[n])
@@ -415,7 +424,12 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior,
     assert len(seen) == 3 + with_prior
     assert below
 
+    if share:
+        plain.add_finds(4)
+        check_reserves(plan.price.counting, steps, seen)
     check_late_rounds(steps, seen, plain, names, early)
+    if share:
+        check_counts(seen, plain)
 
 
 def check_words(words, plain):
@@ -443,6 +457,60 @@ def check_late_rounds(steps, seen, plain, names, early):
     assert all(0 <= purse <= full for purse, _ in purses)
     assert {0, 4} <= {top for _, top in purses}
     assert all((purse == full) == (top == 0) for purse, top in purses)
+
+
+#: Bins of how many finds users are expected to hold: the least and a middle of each.
+LEAST_FINDS = [1, 2, 3, 4, 6, 8, 12, 16, 24, *(2**power for power in range(5, 15))]
+FINDS = [least if least <= 4 else 1.15 * least for least in LEAST_FINDS]
+
+
+def finds_in_full(planned, now, level, users):
+    """For how many finds a whole mu^2 counts a user in full, by noised numbers of users by bin."""
+    choices = [planned * 2 ** (quarter / 4) for quarter in range(41)]
+
+    def width(choice):
+        bounded = sum(
+            number * (1 - min(0.7 * choice / finds, 1) ** 0.5)
+            for number, finds in zip(users, FINDS, strict=True)
+        )
+        return 12 * level.total_sigma * choice**0.5 + bounded
+
+    most_users = 0
+    if level.level == 2:
+        so_far = [sum(users[: place + 1]) for place in range(len(users))]
+        most_users = next(f for f, n in zip(FINDS, so_far, strict=True) if n >= 0.9 * so_far[-1])
+    return max(now, int(max(planned * most_users / 40, min(choices, key=width))))
+
+
+def check_reserves(counting, steps, seen):
+    """What users keep, before and after each round 1, by the numbers of users that it shows."""
+    in_full = first = counting.within_purses
+    above = [(step.level, told) for step, told in zip(steps, seen, strict=True) if told.late]
+    for level, told in above:
+        before = in_full
+        in_full = finds_in_full(first, before, level, told.users[-len(FINDS) :].tolist())
+        for reserve, number in ((told.first.reserve, before), (told.second.later_reserve, in_full)):
+            each = int(level.whole / number * (1 + 2**-30)) + 1
+            assert (reserve.each, reserve.most) == (each, int(0.7 * number))
+            assert reserve.least == counting.max_items
+        assert told.second.reserve == told.first.reserve
+    assert in_full > first
+    for kept in (seen.counted.reserve, *(told.late.spending.reserve for _, told in above)):
+        assert kept == above[-1][1].second.later_reserve
+    assert seen.counts[0].weighing.most_in_full == counting.max_items
+
+
+def check_counts(seen, plain):
+    """By caps of what each user is left with."""
+    level, items, drawn = seen.counts
+    asked = {"key": range(len(items)), "tokens": [list(item) for item in items]}
+    table = pa.table({**asked, "group_name": pa.nulls(len(items), pa.string())})
+    caps = plain.caps(level.sigma_grid, seen[-1].law.noise.sigma)
+    assert min(caps.values()) >= level.weighing.least_cap
+    assert plain.counts(level, table, [], None, caps) == drawn["noisy"]
+    held = plain.con.execute("SELECT user_id, count(*) FROM held GROUP BY user_id").fetchall()
+    bounded = [user for user, number in held if number * level.weighing.unit**2 > caps[user]]
+    assert 0 < len(bounded) < len(held)
 
 
 def naming(below):

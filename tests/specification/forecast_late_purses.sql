@@ -5,8 +5,9 @@
 CREATE OR REPLACE TEMP TABLE spending AS
 SELECT
     user_id,
-    8 * (top - 2) + least(purse * 8 // greatest($full_purse, 1), 7) AS bin,
-    least(purse, $first) AS spent
+    dphh_free(purse, dphh_expected(finds, 0, 0), $reserve) AS beside_reserve,
+    8 * (top - 2) + least(beside_reserve * 8 // greatest($full_purse, 1), 7) AS bin,
+    least(beside_reserve, $first) AS spent
 FROM purses
 WHERE top > 0;
 
@@ -36,6 +37,7 @@ CREATE OR REPLACE TEMP TABLE purses AS
 SELECT
     purses.user_id,
     purses.purse - coalesce(spending.spent, 0) AS purse,
-    purses.top
+    purses.top,
+    purses.finds
 FROM purses
 LEFT JOIN spending ON purses.user_id = spending.user_id;

@@ -7,6 +7,8 @@
 -- of a purse, by how many levels further up a user can climb. Before a late round, all that was
 -- released is out of `undecided`, and users can climb to the highest level on which they held a
 -- valid gram; it has no round 1 before it.
+-- $reserve is what round 1 did not spend of, and $later_reserve what this round does not, which
+-- follows from the noised numbers of users of round 1.
 -- Out: later_round (gram, key, cell, first, second, is_held); purses, after the round.
 CREATE OR REPLACE TEMP TABLE spending AS
 WITH
@@ -17,18 +19,14 @@ runs AS (
     GROUP BY user_id, run
 ),
 
-holders AS (
+climbs AS (
     SELECT
-        runs.user_id,
-        greatest(any_value(purses.top), $level) AS top,
-        any_value(purses.purse) - least(any_value(purses.purse), $first) AS purse,
-        CASE
-            WHEN $is_late THEN greatest(any_value(purses.top) - $level, 0)
-            ELSE least(max(runs.length), len($parts)) - 1
-        END AS climb
+        user_id,
+        least(max(length), len($parts)) - 1 AS climb,
+        sum(list_sum(list_transform(range(length), lambda place: least(place, len($parts) - 1))))
+            AS longer
     FROM runs
-    INNER JOIN purses ON runs.user_id = purses.user_id
-    GROUP BY runs.user_id
+    GROUP BY user_id
 ),
 
 grams AS (
@@ -40,6 +38,8 @@ grams AS (
 squares AS (
     SELECT
         grams.user_id,
+        count(*) AS number,
+        count(*) FILTER (WHERE row_weights.weight > 0) AS undecided,
         CAST(coalesce(sum(row_weights.weight * row_weights.weight), 0) AS BIGINT) AS square
     FROM grams
     LEFT JOIN undecided ON grams.gram = undecided.gram
@@ -47,16 +47,33 @@ squares AS (
     GROUP BY grams.user_id
 ),
 
+-- Round 1 was before this. A late round has none, and nothing is further up.
+holders AS (
+    SELECT
+        squares.*,
+        purses.finds,
+        greatest(purses.top, $level) AS top,
+        CASE WHEN $is_late THEN greatest(purses.top - $level, 0) ELSE climbs.climb END AS climb,
+        CASE WHEN $is_late THEN 0 ELSE climbs.longer END AS further,
+        dphh_expected(purses.finds, squares.number, climbs.longer) AS expected_before,
+        purses.purse - least(dphh_free(purses.purse, expected_before, $reserve), $first) AS purse
+    FROM squares
+    INNER JOIN climbs ON squares.user_id = climbs.user_id
+    INNER JOIN purses ON squares.user_id = purses.user_id
+),
+
+free AS (
+    SELECT
+        *,
+        dphh_free(purse, dphh_expected(finds, undecided, further), $later_reserve) AS purse_beside
+    FROM holders
+),
+
 allotted AS (
     SELECT
-        holders.*,
-        squares.square,
-        CASE
-            WHEN squares.square = 0 THEN 0
-            ELSE holders.purse * $parts[holders.climb + 1] // 32768
-        END AS share
-    FROM holders
-    INNER JOIN squares ON holders.user_id = squares.user_id
+        *,
+        CASE WHEN square = 0 THEN 0 ELSE purse_beside * $parts[climb + 1] // 32768 END AS share
+    FROM free
 )
 
 -- Who has little to say, a sum of squares below $saturation, spends that much less.
@@ -110,6 +127,7 @@ CREATE OR REPLACE TEMP TABLE purses AS
 SELECT
     purses.user_id,
     coalesce(spending.purse - spending.spent, purses.purse) AS purse,
-    coalesce(spending.top, purses.top) AS top
+    coalesce(spending.top, purses.top) AS top,
+    purses.finds
 FROM purses
 LEFT JOIN spending ON purses.user_id = spending.user_id;

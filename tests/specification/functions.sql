@@ -44,6 +44,16 @@ greatest(
 CREATE OR REPLACE TEMP MACRO dphh_weight(noisy_sum, total_precision, deviation, threshold) AS
 dphh_weight_of_z(dphh_z(noisy_sum, total_precision, deviation, threshold));
 
+-- How many finds a user of the forecast ladder is expected to hold: of the finds so far, the grams
+-- that a level has not decided, and those that may be there further up.
+CREATE OR REPLACE TEMP MACRO dphh_expected(finds, undecided, longer) AS
+(23 * finds + 10 * undecided + 4 * longer) // 20;
+
+-- What is left of a purse beside the reserve for these finds. `reserve` is [the part of a purse
+-- that a find costs, the least number of finds that are kept for, the largest]; [0, 0, 0] is none.
+CREATE OR REPLACE TEMP MACRO dphh_free(purse, expected, reserve) AS
+greatest(purse - reserve[1] * least(greatest(expected, reserve[2]), reserve[3]), 0);
+
 -- Addition and multiplication of unsigned 64-bit integers, which wrap around at 2^64.
 CREATE OR REPLACE TEMP MACRO dphh_low_64_bits(n) AS
 CAST(n % CAST(18446744073709551616 AS UHUGEINT) AS UBIGINT);
