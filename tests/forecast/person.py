@@ -20,6 +20,8 @@ class Person:
     #: How many finds the user holds, and what is kept for counting them.
     finds: int = 0
     squares: int = 0
+    #: The most that the squares may be of what is added to counts, and the finds held.
+    counted: tuple[int, ...] = ()
     #: What the last round added, by key.
     added: dict[int, int] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class Person:
         loss, w = isqrt(users * g * g), g
         while len(keys) * w * w + (-(loss * (w - g) // g)) ** 2 > cap:
             w -= 1
-        self.added = dict.fromkeys(keys, w)
+        self.counted, self.added = (cap, *sorted(keys)), dict.fromkeys(keys, w)
         if w < g:
             class_number = sum(20 * w < least * g for least in TWENTIETHS_OF_CLASSES)
             self.added[how.keys + class_number] = -(loss * (w - g) // g)
