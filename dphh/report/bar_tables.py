@@ -22,6 +22,7 @@ from dphh.privacy.changes import total
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
+    BORDER,
     Manifest,
     Released,
     are_periods,
@@ -191,6 +192,8 @@ def _numbers(
     """The text of each item, its bars by group, and the groups to show."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([release.to_polars(), every_column], how="diagonal")
+    if joiner_of(release.manifest) == BORDER:
+        frame = frame.with_columns(item=pl.col("tokens").list.join(BORDER))
     if "ended" in release.table.column_names:
         ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
         frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)

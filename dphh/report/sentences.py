@@ -92,9 +92,16 @@ def are_periods(manifest: Manifest) -> bool:
     return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
 
 
+#: What stands between the elements of a list as people see them.
+BORDER = " → "
+
+
 def joiner_of(manifest: Manifest) -> str:
-    """What stands between the tokens of a printed item."""
+    """What stands between the tokens of an item as people see it. Elements of a list may have
+    spaces, so their borders are shown; the column `item` has a space there."""
     content = manifest.get("parameters", {}).get("content", {})
+    if content.get("reading") == "list":
+        return BORDER
     return "" if content.get("unit") or content.get("reading") == "characters" else " "
 
 

@@ -92,6 +92,8 @@ def test_an_item_is_its_tokens_and_not_its_text():
     texts = [row["item"] for row in release]
     assert len(texts) == 5 and len(set(texts)) == 4
     assert repr(release).splitlines()[0].endswith("5 items counted")
+    for page in (repr(release), release._repr_html_()):
+        assert "new york → city" in page and "new → york city" in page, "borders are shown"
     grouped = release_of(900, "grouped domain")
     assert repr(grouped).splitlines()[0].endswith("DE, other") and "5 items" in repr(grouped)
 
