@@ -255,7 +255,7 @@ class Release(Exports, InNotebooks):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
-                f"release: {TABLE} and {MANIFEST} are of different runs; save the release again"
+                f"release: {TABLE} and {MANIFEST} are of different runs; it must not be passed on"
             )
         return cls(table, manifest)
 
@@ -307,7 +307,7 @@ def release_of_files(table: bytes, manifest: bytes) -> Release:
     try:
         said = json.loads(manifest.decode())
     except (ValueError, RecursionError):
-        raise UsageError(f"release: {MANIFEST} is not JSON; save the release again") from None
+        raise UsageError(f"release: {MANIFEST} is not JSON; it must not be passed on") from None
     return Release.from_parquet(table, said)
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 
@@ -25,7 +24,7 @@ from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking, checked_booking, fits, part_of
 from dphh.ledger.entries import Manifest
 from dphh.ledger.places import label_of
-from dphh.ledger.spending import guarantee_and_usage
+from dphh.ledger.spending import EDITED, guarantee_and_usage
 from dphh.price import warnings_of
 from dphh.privacy.events import events_from_json
 from dphh.reader.content import SPLITS
@@ -82,7 +81,7 @@ def verify(
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
     lines += [(WARNING, said) for said in release.privacy.warnings]
-    book, payers = None, []
+    book, runs, payers = None, None, []
     if without_ledger:
         _refuse_other_bytes(files, release)
         lines.append(("ledger", f"none was asked: {_CONSISTENT_ALONE}"))
@@ -91,13 +90,15 @@ def verify(
         stored = _stored_in(book, release.run_id)
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
-        (entry,) = (run for run in book.runs() if run.run_id == stored.run_id)
+        runs = {run.run_id: run for run in book.runs()}
+        entry = runs[stored.run_id]
         if account is not None and account not in entry.accounts:
             paid = " and ".join(map(repr, entry.accounts)) or "no account"
             raise _refusal(f"{paid} paid for its run, and not {account!r}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, stored, entry, payers)
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
+    lines += _lines_on_run_ids(release.manifest, runs)
     lines += _own_words(release.manifest, {*chain.from_iterable(groups)})
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
@@ -224,7 +225,10 @@ _DAYS = re.compile(
     r"""(?:[()\s]|AND|"(?:[^"\n]|"")+"\ (?:>=|<)\ '\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)')+""", re.VERBOSE
 )
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
-_PERIOD = re.compile(r"((day|week|month|quarter|year)-)?(\d\d?|\d{4}(-(W?\d\d|Q\d)(-\d\d)?)?)")
+_PERIOD = re.compile(
+    r"(?:day|week|month|quarter|year)-\d\d?"
+    r"|(?:(?:day|week|month|quarter|year)-)?(\d{4})(?:-(?:W\d\d|Q\d|\d\d(?:-\d\d)?))?"
+)
 _MOST_TEXTS_SHOWN = 20
 #: More columns than any text takes: a text that leaves is shown whole.
 _NOT_CUT = 10**7
@@ -234,18 +238,13 @@ def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
     """Each text of the manifest that a person has written, and that is not `declared` public. It
     leaves with the release, and dphh cannot tell whether it names somebody."""
     asked = manifest["parameters"]
-    ids = {
-        "run_id": manifest["run_id"],
-        "run_id of the prior": manifest.get("prior", {}).get("run_id"),
-    }
-    told = {**ids, **asked, **asked["content"]}
+    told = {**asked, **asked["content"]}
     for name, value in told.items():
         if name in _NOT_FREE:
             continue
         texts = [each for each in _texts_in(value) if each not in declared]
         if (
             not texts
-            or (name in ids and _is_plain(texts[0]))
             or (name == "split" and value in SPLITS)
             or (name == "where" and _DAYS.fullmatch(value))
         ):
@@ -254,7 +253,7 @@ def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
         shown = ", ".join(f"'{each}'" for each in plain)
         more = len(texts) - _MOST_TEXTS_SHOWN
         shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
-        yield OWN_WORDS, f"leaves as somebody wrote it, in {MANIFEST}: {name} {shown}"
+        yield OWN_WORDS, _leaves(name, shown)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -267,12 +266,36 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from [" ".join(each)] if is_item else _texts_in(each)
 
 
-def _is_plain(run_id: str) -> bool:
-    """Whether a run id is one that dphh draws, or a period."""
-    with suppress(ValueError):
-        if UUID(run_id).hex == run_id and UUID(run_id).version == 4:
-            return True
-    return _PERIOD.fullmatch(run_id) is not None
+def _lines_on_run_ids(manifest: Manifest, runs: Mapping[str, Entry] | None) -> Iterator[Line]:
+    """What the ids of the run, and of the run that its prior is of, tell. Whether dphh drew an id
+    is in the ledger alone: one that somebody wrote may look the same."""
+    ids = {
+        "run_id": manifest["run_id"],
+        "run_id of the prior": manifest.get("prior", {}).get("run_id"),
+    }
+    for name, run_id in ids.items():
+        run = (runs or {}).get(run_id)
+        near = datetime.now(UTC) if run is None else run.when
+        if run_id is None:
+            continue
+        if run is not None and not run.id_given:
+            yield name, f"{run_id}, drawn by dphh"
+        elif _is_period(run_id, near):
+            yield name, f"{run_id}, a period"
+        elif runs is None and re.fullmatch("[0-9a-f]{32}", run_id):
+            yield name, f"{run_id}; whether dphh drew it, only the ledger that paid for it tells"
+        else:
+            yield OWN_WORDS, _leaves(name, f"'{one_line(run_id, _NOT_CUT)}'")
+
+
+def _is_period(run_id: str, near: datetime) -> bool:
+    """Whether a run id names a period, and not one of other years: that may be a birthday."""
+    found = _PERIOD.fullmatch(run_id)
+    return found is not None and (found[1] is None or abs(int(found[1]) - near.year) <= 2)
+
+
+def _leaves(name: str, shown: str) -> str:
+    return f"leaves as somebody wrote it, in {MANIFEST}: {name} {shown}"
 
 
 def _booking_of(release: Release) -> Booking:
@@ -287,6 +310,8 @@ def _refuse_broken_promise(account: Account, entry: Entry) -> None:
             f"{account.label} protects {unit_and_columns(account.corpus.user)}, and this run "
             f"protects {unit_and_columns(entry.corpus.user)}"
         )
+    if account.edited:
+        raise _refusal(f"the account {account.name!r}: {EDITED}")
     if not fits(account.bookings, account.cap):
         raise _refusal(f"the account {account.name!r}: {guarantee_and_usage(account)}")
 

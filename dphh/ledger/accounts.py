@@ -124,7 +124,8 @@ class Accounts(InNotebooks):
                 record_change(con, "account", account, None, made)
             elif (changed := corpus_change(there.corpus, corpus)) is not None:
                 record_change(con, "corpus", account, changed[0], changed[1] + taken)
-            elif taken:  # the same path leads elsewhere, as a link may
+            # The same path leads elsewhere, as a link may; or is recorded otherwise.
+            elif taken or text != canonical_json(as_recorded(there.corpus)):
                 where = label_of(corpus)
                 record_change(con, "corpus", account, where, where + taken)
             if there is None:

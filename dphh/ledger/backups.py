@@ -9,13 +9,20 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import write_whole
 from dphh.ledger.schema import exists, reading
+from dphh.ledger.spending import EDITED
+from dphh.ledger.tables import edited_accounts
+
+_STOP = "Nothing was written. Stop: keep your copy, and ask who owns the ledger"
 
 #: What a ledger only adds to, so that an earlier state of it has no other.
 _ONLY_GROWS = (
-    "SELECT run_id, digest, events, epsilon, delta, who, recorded FROM runs",
-    "SELECT run_id, manifest FROM runs WHERE state = 'settled'",
-    "SELECT run_id, account FROM charges JOIN runs ON run = sequence",
-    "SELECT id, account, what, was, now, who, recorded FROM history",
+    "SELECT key FROM data_key",
+    """SELECT sequence, run_id, id_given, digest, data, files, analyst, who, verb, parameters,
+        source, events, epsilon, delta, recorded FROM runs""",
+    "SELECT run_id, state, changed, attempts, manifest FROM runs WHERE state = 'settled'",
+    "SELECT run, name FROM charges JOIN accounts ON account = id",
+    "SELECT drawn.* FROM drawn JOIN runs ON run = sequence WHERE state = 'settled'",
+    "SELECT * FROM history",
 )
 
 
@@ -23,6 +30,8 @@ def write_copy(con: sqlite3.Connection, ledger: Path, target: Path) -> int:
     """Write a copy of the ledger, as of this transaction; returns the number of runs in it."""
     if target.exists() and target.samefile(ledger):
         raise UsageError(f"backup: {target} is the ledger itself; name another file")
+    if edited := edited_accounts(con):
+        raise UsageError(f"backup: the account {edited[0]!r}: {EDITED}. {_STOP}")
     _check_is_earlier_copy(con, target)
     try:
         write_whole(target, _copy_of(con), 0o600)
@@ -71,6 +80,6 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
         if not found <= {tuple(row) for row in con.execute(query)}:
             raise UsageError(
                 f"backup: {path} has runs or changes that this ledger does not have: it is another "
-                "ledger's copy, or this ledger was edited or put back from an older one. Nothing "
-                "was written. Name another file"
+                "ledger's copy, or this ledger was edited or put back from an older one. "
+                f"{_STOP}"
             )

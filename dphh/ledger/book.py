@@ -109,8 +109,7 @@ class Ledger(Accounts):
                     con, request.corpus, places, self.analyst, required=require_account
                 )
                 check_caps(con, request, payers, self.analyst)
-                run = run_id or uuid.uuid4().hex
-                booked = self._insert_run(con, run, request, setting, data, payers)
+                booked = self._insert_run(con, run_id, request, setting, data, payers)
         if not booked.settled:
             self.booked_here.add(booked.run_id)
         return booked
@@ -304,15 +303,17 @@ class Ledger(Accounts):
     def _insert_run(
         self,
         con: sqlite3.Connection,
-        run_id: str,
+        given_id: str | None,
         request: Request,
         setting: Setting,
         data: Data | None,
         payers: Sequence[Account],
     ) -> BookedRun:
         day, key = start_of_today(), os.urandom(32)
+        run_id = given_id or uuid.uuid4().hex
         row = {
             "run_id": run_id,
+            "id_given": given_id is not None,
             "digest": request.digest,
             "data": None if data is None else data.digest,
             "files": None if data is None else data.files,
@@ -344,7 +345,8 @@ class Ledger(Accounts):
         payers = PAYERS.format(run="sequence")
         query = f"""
             SELECT
-                sequence, run_id, verb, epsilon, delta, state, who, analyst, source, parameters,
+                sequence, run_id, id_given, verb, epsilon, delta, state, who, analyst, source,
+                parameters,
                 events, recorded, changed,
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
@@ -363,6 +365,7 @@ class Ledger(Accounts):
                 corpus=corpus_from_json(json.loads(found["source"])),
                 parameters=json.loads(found["parameters"]),
                 events=events_from_json(json.loads(found["events"])),
+                id_given=bool(found["id_given"]),
                 when=datetime.fromtimestamp(found["recorded"], UTC),
                 changed=datetime.fromtimestamp(found["changed"], UTC),
                 made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",

@@ -97,6 +97,7 @@ class Entry:
 
     sequence: int
     run_id: str
+    id_given: bool  # whether whoever asked wrote the run id; else dphh drew it
     accounts: tuple[str, ...]
     corpus: Corpus
     verb: str

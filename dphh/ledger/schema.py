@@ -18,7 +18,7 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 
@@ -49,6 +49,7 @@ CREATE TABLE tokens (
 CREATE TABLE runs (
     sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id     TEXT NOT NULL UNIQUE,
+    id_given   INTEGER NOT NULL,        -- 1: whoever asked wrote the run id; 0: dphh drew it
     digest     TEXT NOT NULL,           -- of the whole request: tells a repeat from another request
     data       TEXT,                    -- a keyed digest of the rows; NULL for a test's run
     files      TEXT,                    -- a keyed hash of its files' state; NULL without files
@@ -90,7 +91,8 @@ CREATE TABLE history (                  -- what owners changed
     now      TEXT,                      -- NULL: there is none any more
     who      TEXT NOT NULL,             -- the login name
     recorded REAL NOT NULL,
-    after    INTEGER NOT NULL           -- the sequence of the last run before it; 0 without one
+    after    INTEGER NOT NULL,          -- the sequence of the last run before it; 0 without one
+    state    TEXT                       -- JSON: the account's cap, corpus and groups since then
 );
 """
 

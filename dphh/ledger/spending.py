@@ -14,6 +14,12 @@ from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns, unit_in_wo
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.notebook import InNotebooks
 
+#: What is said of an account whose row was written by other means than dphh.
+EDITED = (
+    "its cap, data or groups are not those that its last change has recorded: somebody edited the "
+    "ledger's file, and nothing that it says of this account is sure"
+)
+
 
 @dataclass(frozen=True)
 class Account(InNotebooks):
@@ -29,6 +35,8 @@ class Account(InNotebooks):
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     #: How many of its runs count other users than it protects, and promise these nothing.
     runs_of_others: int = 0
+    #: Whether its cap, corpus or groups are others than its owner's last change has left.
+    edited: bool = False
     analyst: str | None = None  # whose share this is
     whole: Account | None = None  # the account, if this is a share
 
@@ -112,7 +120,8 @@ def account_lines(account: Account) -> list[str]:
             "part that is used more"
         )
     weak = warnings_of(account.cap.epsilon, account.cap.delta)
-    return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in weak)]
+    warned = [EDITED, *weak] if account.edited else weak
+    return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in warned)]
 
 
 def guarantee_and_usage(account: Account) -> str:

@@ -30,6 +30,9 @@ SECONDS_PER_DAY = 24 * 60 * 60
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
 
+#: Of an account, all that its owner may change.
+_STATE = 'json_array(json_array(epsilon, delta, rule), source, "groups")'
+
 
 def account_names(con: sqlite3.Connection) -> list[str]:
     return [name for (name,) in con.execute("SELECT name FROM accounts ORDER BY id")]
@@ -44,14 +47,32 @@ def accounts_in(
     """The accounts for whose corpus `which` is true, with the bookings of the runs that they
     paid for, unless these are not asked for. Reading those of all accounts takes long."""
     query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
+    edited = edited_accounts(con)
     return [
-        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, of_others)
+        Account(
+            *(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, of_others),
+            edited=name in edited,
+        )
         for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
         for bookings in [bookings_of(con, number) if with_bookings else ()]
         for of_others in [_runs_of_other_users(con, number, corpus) if bookings else 0]
     ]
+
+
+def edited_accounts(con: sqlite3.Connection) -> list[str]:
+    """The accounts whose cap, corpus or groups are not what the last change of these has left:
+    somebody edited the file. Each is compared with its own changes, so that no later change of
+    another covers an edit."""
+    differs = " OR ".join(
+        f"""json_extract({_STATE}, '$[{place}]') IS NOT (
+            SELECT json_extract(state, '$[{place}]') FROM history
+            WHERE account = name AND what IN ('account', '{what}') ORDER BY id DESC LIMIT 1
+        )"""
+        for place, what in enumerate(("cap", "corpus", "groups"))
+    )
+    return [name for (name,) in con.execute(f"SELECT name FROM accounts WHERE {differs}")]
 
 
 def _runs_of_other_users(con: sqlite3.Connection, account_id: int, corpus: Corpus) -> int:
@@ -118,10 +139,12 @@ def record_change(
 ) -> None:
     """Record an owner's change, inside the transaction that makes it."""
     con.execute(
-        "INSERT INTO history (account, analyst, what, was, now, who, recorded, after) "
-        "SELECT ?, ?, ?, ?, ?, ?, ?, coalesce(max(sequence), 0) FROM runs",
-        (account, analyst, what, was, now, login_name(), start_of_today()),
-    )
+        "INSERT INTO history (account, analyst, what, was, now, who, recorded, after, state) "
+        "SELECT :account, :analyst, :what, :was, :now, :who, :day, coalesce(max(sequence), 0), "
+        f"(SELECT {_STATE} FROM accounts WHERE name = :account) FROM runs",
+        {"account": account, "analyst": analyst, "what": what, "was": was, "now": now,
+         "who": login_name(), "day": start_of_today()},
+    )  # fmt: skip
 
 
 def start_of_today() -> float:

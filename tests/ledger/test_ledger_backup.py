@@ -91,15 +91,39 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
 
 @pytest.mark.parametrize(
     "edit",
-    ["UPDATE runs SET epsilon = 0.01", "DELETE FROM charges", "DELETE FROM history",
-     """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
-     "UPDATE history SET now = 'a cap of epsilon 9'"],
+    [
+        "UPDATE runs SET epsilon = 0.01", "DELETE FROM charges", "DELETE FROM history",
+        """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
+        "UPDATE drawn SET data = 'other' WHERE step = 'the release'",
+        *(f"UPDATE history SET {column} = 'other'"
+          for column in ("account", "analyst", "what", "was", "now", "who")),
+        "UPDATE history SET state = '[]'",
+        "UPDATE history SET after = 7", "UPDATE history SET recorded = 7",
+        *(f"UPDATE runs SET {column} = 'other'"
+          for column in ("analyst", "who", "verb", "parameters", "source", "data", "files")),
+        "UPDATE runs SET id_given = 0", "UPDATE runs SET recorded = 7",
+        "UPDATE accounts SET epsilon = 9", "UPDATE accounts SET delta = 0.5",
+        "UPDATE accounts SET rule = 'divergence'",
+        "UPDATE accounts SET source = replace(source, 'user', 'usr')",
+        """UPDATE accounts SET "groups" = '{"land":["x"]}'""",
+    ],
 )  # fmt: skip
 def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_path, edit):
     spent.backup(tmp_path / "copy.sqlite")
     spent.backup(tmp_path / "copy.sqlite")
     tampered(spent, edit)
-    with pytest.raises(UsageError, match="this ledger was edited or put back from an older one"):
+    with pytest.raises(UsageError, match=r"edited .* Stop: keep your copy, and ask who owns"):
+        spent.backup(tmp_path / "copy.sqlite")
+
+
+def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):
+    assert "edited" not in repr(spent)
+    tampered(
+        spent, "UPDATE accounts SET source = replace(source, 'reviews.parquet', 'other.parquet')"
+    )
+    spent.set_cap("reviews", 2.0, 0.0)
+    assert "warning: its cap, data or groups are not those" in repr(spent)
+    with pytest.raises(UsageError, match="'reviews': its cap, data or groups are not those"):
         spent.backup(tmp_path / "copy.sqlite")
 
 

@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from datetime import UTC, datetime
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -15,7 +18,7 @@ from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from dphh.verifying import _is_plain
+from dphh.verifying import _is_period
 from tests.unit.test_verified import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
@@ -257,14 +260,35 @@ def test_texts_that_somebody_wrote_are_shown_before_they_leave(book, corpus, tmp
 
 
 @pytest.mark.parametrize(
-    ("run_id", "is_plain"),
-    [("week-47", True), ("week-2026-W47", True), ("2026-11-28", True), ("2026-Q4", True),
-     ("9f1c2b7e5d3a4c86b0a1e2f394857d6c", True), ("9f1c2b7e-5d3a-4c86-b0a1-e2f394857d6c", False),
-     ("00000000000000000000015123456789", False),
-     ("week-47 Erika", False), ("01512345678", False), ("erika-47", False)],
+    ("run_id", "is_period"),
+    [("week-47", True), ("week-2026-W47", True), ("2026-W47", True), ("2026-11-28", True),
+     ("2026-11", True), ("2026-Q4", True), ("1984-05-06", False), ("week-1984-W05", False),
+     ("2029-01-01", False), ("week-47 Erika", False), ("01512345678", False), ("47", False),
+     ("9f1c2b7e5d3a4c86b0a1e2f394857d6c", False)],
 )  # fmt: skip
-def test_a_run_id_that_says_nothing_needs_no_answer(run_id, is_plain):
-    assert _is_plain(run_id) is is_plain
+def test_a_run_id_that_names_a_period_of_these_years_needs_no_answer(run_id, is_period):
+    assert _is_period(run_id, datetime(2026, 11, 28, tzinfo=UTC)) is is_period
+
+
+def test_an_id_that_looks_drawn_and_was_given_is_somebodys_words(book, corpus, out, tmp_path):
+    """`out` has an id that the ledger drew. Without the ledger nobody can tell."""
+    drawn = Release.load(out).run_id
+    assert dict(verify(out, ledger=book))["run_id"] == f"{drawn}, drawn by dphh"
+    looks_drawn = "000c2b7e5d3a4c86b0a1015123456789"
+    items(corpus, **COST).run(
+        ledger=book, engine="polars", run_id=looks_drawn, out=tmp_path / "given"
+    )
+    lines = dict(verify(tmp_path / "given", ledger=book))
+    assert lines["own words"].endswith(f"release.json: run_id '{looks_drawn}'")
+    alone = dict(verify(tmp_path / "given", without_ledger=True))
+    assert alone["run_id"].endswith("only the ledger that paid for it tells")
+
+
+def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute("UPDATE accounts SET epsilon = 7")
+    with pytest.raises(UsageError, match="'notes': its cap, data or groups are not those"):
+        verify(out, ledger=book)
 
 
 def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
