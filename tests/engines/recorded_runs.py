@@ -47,6 +47,10 @@ COMMON: Rows = [(user, [f"w{(7 * user + i) % 12}" for i in range(5)]) for user i
 NEAR: Rows = [*COMMON, *((1_000 + user, [f"v{user % 60}"]) for user in range(900))]
 #: Two words, and nothing else: fewer than any round of common ones.
 FEW: Rows = [(user, ["a", "b", "a", "a", "b", f"own {user}"]) for user in range(600)]
+#: Everybody holds most of the pairs of a few words: many finds, of which each is kept less for.
+FULL: Rows = [
+    (user, [f"w{(user + place * place // 3) % 9}" for place in range(60)]) for user in range(300)
+]
 #: Words that everybody knows, and no two of them beside each other.
 APART: Rows = [(user, ["ab"[user % 2]]) for user in range(600)]
 #: Nothing that two people share.
@@ -101,6 +105,9 @@ CASES = {
     "forecast, words in one round": Case(partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3)),
     "forecast, words in one round, counted": Case(
         partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3)
+    ),
+    "forecast, more finds than were kept for": Case(
+        partial(FORECAST, max_n=3, counts=0.9), FULL, (*ROUNDS[:2], 2, 3)
     ),
     "forecast that ends at pairs": Case(
         partial(FORECAST, spurious=1e-9, max_n=4), APART, ((1, 1), (1, 3), 2)
