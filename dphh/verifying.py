@@ -97,6 +97,9 @@ def verify(
             raise _refusal(f"{paid} paid for its run, and not {account!r}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, stored, entry, payers)
+    lines += _declared_public(
+        release.manifest, None if runs is None else entry.analyst or entry.who
+    )
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
     lines += _lines_on_run_ids(release.manifest, runs)
     lines += _own_words(release.manifest, {*chain.from_iterable(groups)})
@@ -125,16 +128,23 @@ def _files_of(folder: Path) -> dict[str, bytes]:
         for path in (folder, folder / TABLE, folder / MANIFEST):
             if path != folder and not stat.S_ISREG(path.lstat().st_mode):
                 raise _refusal(f"{path.name} is a link, or no file")
-            if hasattr(os, "listxattr") and any(
-                name.startswith("user.") for name in os.listxattr(path, follow_symlinks=False)
-            ):
-                raise _refusal(f"{path.name} has extended attributes, which copies may carry along")
+            if _has_attributes(path):
+                raise _refusal(f"{path.name} {_ATTRIBUTES}")
         return {name: (folder / name).read_bytes() for name in (TABLE, MANIFEST)}
     except OSError as problem:
         raise UsageError(
             f"release: {problem.filename} could not be read ({problem.strerror}); give the "
             "folder that --out or Release.save wrote"
         ) from None
+
+
+_ATTRIBUTES = "has extended attributes, which copies may carry along"
+
+
+def _has_attributes(path: Path) -> bool:
+    return hasattr(os, "listxattr") and any(
+        name.startswith("user.") for name in os.listxattr(path, follow_symlinks=False)
+    )
 
 
 def _stored_in(book: Ledger, run_id: str) -> Release:
@@ -234,6 +244,18 @@ _MOST_TEXTS_SHOWN = 20
 _NOT_CUT = 10**7
 
 
+def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
+    """What whoever asked has declared public: the promise does not hold for what it discloses."""
+    asked, by = manifest["parameters"], "" if who is None else f", by {who}"
+    declared = [
+        *(f"a list of {with_noun(len(asked[given]), 'item')}" for given in ("of", "domain")
+          if given in asked),
+        *(["a prior"] if asked.get("prior") else []),
+    ]  # fmt: skip
+    for each in declared:
+        yield WARNING, f"declared public: {each}{by}; nothing protects the people in it"
+
+
 def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
     """Each text of the manifest that a person has written, and that is not `declared` public. It
     leaves with the release, and dphh cannot tell whether it names somebody."""
@@ -326,12 +348,16 @@ def _line_on_page(
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise UsageError(f"page: {path} is a link, or no file; give the page itself")
+        if _has_attributes(path):
+            raise UsageError(f"page: {path} {_ATTRIBUTES}. Write it again")
         found = path.read_bytes()
     except OSError as problem:
         raise UsageError(f"page: {path} could not be read ({problem.strerror})") from None
     for shown in (None, book):
         if found == page_of(release, title=title, ledger=shown, top=top).encode():
-            return "page", f"{path} is what `dphh report` writes of this release"
+            named = one_line(path.name, _NOT_CUT)
+            said = f"{path} is what `dphh report` writes of this release"
+            return "page", f"{said}; the file's name, '{named}', leaves too"
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "
         "with which it was written. A page that shows what is left in the accounts holds until "

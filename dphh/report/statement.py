@@ -101,7 +101,10 @@ def _promise_in_words(account: Account) -> str:
             "the people in the data were promised that all runs together cost no more than this "
             f"cap. They cost more, and no other promise stands in its place. {alone}"
         )
-    what = "one person's rows" if len(account.corpus.user) == 1 else "one combination's rows"
+    user = account.corpus.user
+    what = "one combination's rows"
+    if len(user) == 1:
+        what = f"the rows of one value of {user[0]!r} (one person, if that column is)"
     said = odds_in_words(account.cap.epsilon, account.cap.delta, what)
     return f"{said[0].lower()}{said[1:]} (docs/officers.md)"
 

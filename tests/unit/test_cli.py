@@ -166,7 +166,9 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     assert code == 0
     promise, runs, changes = (" ".join(part.split()) for part in page.split("\n\n## "))
     assert "Promised to each user: (4, 1e-06)" in promise and path in promise
-    assert "In words: whatever came out, it was at most 54.60 times as likely with one" in promise
+    assert (
+        "In words: whatever came out, it was at most 54.60 times as likely with the rows" in promise
+    )
     assert "as without, plus a probability of 1e-06 (1 in 1,000,000), and the other way" in promise
     share = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"][0]["used"]
     assert f": items (1, 1e-07), settled; took {share:.0%} of the cap Asked for: words of" in runs

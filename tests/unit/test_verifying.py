@@ -15,6 +15,7 @@ import pytest
 
 from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.ledger.tables import login_name
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
@@ -130,6 +131,17 @@ def test_no_attribute_of_a_file_leaves(out, book, monkeypatch, name):
     )  # fmt: skip
     with pytest.raises(UsageError, match="has extended attributes"):
         verify(out, ledger=book)
+
+
+def test_no_attribute_of_a_page_leaves(out, book, monkeypatch, tmp_path):
+    page = Release.load(out).report(tmp_path / "Erika.html")
+    assert dict(verify(out, ledger=book, page=page))["page"].endswith(
+        "the file's name, 'Erika.html', leaves too"
+    )
+    named = {str(page): ["user.phone"]}
+    monkeypatch.setattr(os, "listxattr", lambda path, **_: named.get(str(path), []), raising=False)
+    with pytest.raises(UsageError, match=r"page: .* has extended attributes"):
+        verify(out, ledger=book, page=page)
 
 
 def more_rows(release):
@@ -297,12 +309,18 @@ def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
     ).content)  # fmt: skip
     for name, read, words, end in (
         ("days", days, ["a", "0151"], "release.json: of '0151', 'a'"),
-        ("many", corpus, map(str, range(30)), "'26' and 10 others, in release.json"),
+        ("many", corpus, [*map(str, range(30))], "'26' and 10 others, in release.json"),
     ):
         plan = counts(read, of=[[word] for word in words], **COST)
         plan.run(ledger=book, engine="polars", out=tmp_path / name)
-        (told,) = (said for what, said in verify(tmp_path / name, ledger=book) if "own" in what)
+        lines = verify(tmp_path / name, ledger=book)
+        (told,) = (said for what, said in lines if "own" in what)
         assert told.endswith(end)
+        (declared,) = (said for said in warnings_in(lines) if said.startswith("declared public"))
+        assert declared == (
+            f"declared public: a list of {len(words)} items, by {login_name()}; "
+            "nothing protects the people in it"
+        )
     named = {"where": "what <> 'Erika'", "since": "what=2026-11-01"}
     chosen = Corpus(corpus.where[0], user="who", text="what", **named)
     items(chosen, **COST).run(ledger=book, engine="polars", out=tmp_path / "chosen")
