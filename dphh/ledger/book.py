@@ -6,7 +6,8 @@ process. Each level is stored as it is drawn, before it is used; a run that was 
 continues with the first level that is not stored. The release is stored when the run settles. Of
 several processes with the same run, the first to store a level or a release decides what it is.
 
-The ledger holds parameters, bookings and releases: nothing that may not leave the building.
+The ledger holds parameters, bookings and releases, which may leave the building, and keyed digests
+of the data with their key, which may not (`reader/identity.py`): keep the file as the data.
 """
 
 from __future__ import annotations

@@ -121,8 +121,10 @@ def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, 
     """The sums of counts in several groups, and their intervals. Each holds with this probability,
     where all that was counted is shown. Who is in several groups counts in each."""
     low, high = _combined(groups, (), Fraction(1), confidence)
-    users = np.maximum(_sum(counts.estimates for counts in groups), 0)
-    return users, np.clip(low, 0, users), np.maximum(high, users)
+    estimates = _sum(counts.estimates for counts in groups)
+    users = np.maximum(estimates, 0)
+    # A sum below 0 gets the same high end as 0, so that "0 to 0" does not look certain.
+    return users, np.clip(low, 0, users), np.maximum(high + (users - estimates), users)
 
 
 def _combined(

@@ -491,7 +491,8 @@ def check_reserves(counting, steps, seen):
         in_full = finds_in_full(first, before, level, told.users[-len(FINDS) :].tolist())
         for reserve, number in ((told.first.reserve, before), (told.second.later_reserve, in_full)):
             each = int(level.whole / number * (1 + 2**-30)) + 1
-            assert (reserve.each, reserve.most) == (each, int(0.7 * number))
+            most = int((told.first.full / level.whole) ** 2 * number)
+            assert (reserve.each, reserve.most) == (each, most)
             assert reserve.least == counting.max_items
         assert told.second.reserve == told.first.reserve
     assert in_full > first

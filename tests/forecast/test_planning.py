@@ -20,6 +20,7 @@ from dphh.mechanisms.ngrams.forecast.purses import (
     counted_in_full,
     finds_in_full,
     mean_freed,
+    reserve_for_counts,
 )
 from dphh.mechanisms.ngrams.forecast.run import full_purse
 from dphh.mechanisms.ngrams.forecast.shares import (
@@ -193,7 +194,7 @@ def test_finds_are_counted_for_more_where_users_hold_more_and_never_for_less():
             held[finds == LIST_SIZE_BIN_STARTS] = number
         return finds_in_full(133, now, held, level)
 
-    assert finds_in_full(133, 133, nobody, level) == of(133, (16, 1e5)) == 133
+    assert of(133) == of(133, (16, 1e5)) == 133
     many = of(133, (16, 1e3), (512, 1e3))
     assert many == int(133 * 512 * 1.15 / 40)  # a tenth of users, or fewer, hold more
     assert of(many, (16, 1e5)) == of(many) == many
@@ -207,6 +208,21 @@ def test_finds_are_counted_for_more_where_users_hold_more_and_never_for_less():
     sizes = [int(x * (1.15 if x > 4 else 1)) for x in LIST_SIZE_BIN_STARTS.tolist()]
     by_hand = [90 * min(max(x, 4), 30) - 45 * min(max(x, 4), 60) for x in sizes]
     assert freed == pytest.approx(np.mean(by_hand))
+
+
+@pytest.mark.parametrize("max_n", [2, 3, 6])
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.999])
+def test_who_may_hold_any_number_of_finds_spends_a_part_of_a_purse(max_n, share):
+    """The part that words took of the whole: who spends nothing in round 1 is in no bin, and a
+    run would not see that its users hold more finds than was planned."""
+    level = ForecastLevel(2, 2.0, 4_000, 0.01)
+    purse = full_purse(level, 1 - 1 / max_n)
+    counting = counts_within_purses(level.total_sigma, CountsOptions(share))
+    for in_full in (counting.within_purses, 10 * counting.within_purses):
+        reserve = reserve_for_counts(level, purse, counting, in_full)
+        kept = reserve.of_users(np.array([0, 10**9]))
+        assert counting.max_items * reserve.each <= kept[0] <= kept[1]
+        assert kept[1] <= 1.02 * purse * (1 - 1 / max_n)  # a find costs a whole unit more
 
 
 def test_a_count_of_more_finds_has_the_noise_that_it_pays_for():

@@ -130,7 +130,7 @@ def test_rough_counts_and_the_histogram_have_norm_one(bits, groups, factors, hol
 
 def test_a_cap_below_the_least_is_refused():
     weighing = Weighing(100, 9, 8)
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError):
         weighing.weights(np.array([99]), np.array([weighing.least_cap - 1]))
 
 

@@ -131,7 +131,8 @@ class Weighing:
 
     def weights(self, held: Integers, caps: Integers) -> Integers:
         """w of users of this m, by their caps."""
-        assert (caps >= self.least_cap).all(), "a cap is below the least cap"
+        if len(caps) != len(held) or (caps < self.least_cap).any():
+            raise ValueError("a user has no cap, or one below the least cap")
         g, square = self.unit, (self.loss_unit / self.unit) ** 2
         # The larger root of m w^2 + (S (g - w) / g)^2 = cap is an upper bound but for rounding.
         slack = np.maximum(square**2 * g**2 - (held + square) * (square * g**2 - caps), 0.0)

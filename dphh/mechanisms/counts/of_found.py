@@ -131,7 +131,7 @@ class CountsOptions:
         return (counts_event(split_sigma(total_sigma, [self.share])[0]),)
 
 
-#: Every user keeps this much of the purse, in finds that are counted; S = 4 in docs/counts.md.
+#: Every user keeps this much of the purse, in finds that are counted.
 KEPT_FINDS = 16
 
 

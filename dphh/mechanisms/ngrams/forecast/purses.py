@@ -17,7 +17,7 @@ from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Floats
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, ONE_PART, PURSE_PARTS, Reserve
 
-#: While finding, users keep at most this part of what a whole mu^2 counts.
+#: About what part of a whole mu^2 users keep at most.
 MOST_KEPT = 0.7
 #: As many finds as this part of users hold at most, and no more, are counted by the share `counts`.
 PART_OF_USERS = 0.9
@@ -57,13 +57,17 @@ class PursesSeen:
 
 
 def reserve_for_counts(
-    level: ForecastLevel | ListedWordsLevel, counting: FoundCounts, in_full: int
+    level: ForecastLevel | ListedWordsLevel, purse: int, counting: FoundCounts, in_full: int
 ) -> Reserve:
     """What users keep for being counted, in the units of their purses, where a whole mu^2 counts a
-    user in full for `in_full` finds."""
+    user in full for `in_full` finds.
+
+    `purse`: what words left of the whole, at most. Of it users keep at most the same part, so that
+    who holds any number of finds spends something in round 1 of level 2, and is counted there."""
     assert isinstance(level, ForecastLevel)
     each = int(level.whole / in_full * (1 + 2**-30)) + 1
-    return Reserve(each, counting.max_items, int(MOST_KEPT * in_full))
+    most = int((purse / level.whole) ** 2 * in_full)
+    return Reserve(each, counting.max_items, max(most, counting.max_items))
 
 
 def finds_in_full(

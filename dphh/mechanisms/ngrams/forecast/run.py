@@ -189,7 +189,7 @@ def draw_levels_above(
         reserve = None
         if counting is not None:
             positions.add_finds(ladder, ladder.top)
-            reserve = reserve_for_counts(planned[0], counting, in_full)
+            reserve = reserve_for_counts(planned[0], purse, counting, in_full)
         positions.keep_positions(undecided[-1].level.planned.level)
         counted_for = int(LATE_PURSES_PART * planned[0].whole)
         late = draw_late_rounds(host, undecided, purse, counted_for, reserve)

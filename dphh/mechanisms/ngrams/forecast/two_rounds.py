@@ -115,7 +115,7 @@ class TwoRoundLevel:
         """What users spend in round 1, and could in round 2 if its parts were even."""
         reserve = None
         if self.counting is not None:
-            reserve = reserve_for_counts(self.planned, self.counting, self.in_full)
+            reserve = reserve_for_counts(self.planned, self.full_purse, self.counting, self.in_full)
         parts, number = (ONE_PART,) * (self.levels_after + 1), self.planned.level
         saturation = SATURATION if number > 1 else 0  # of a list's words all spend alike
         return Spending(self.full_purse, self.first, parts, saturation, number, reserve=reserve)
@@ -254,7 +254,7 @@ def _with_later_reserve(
         return spending, level.in_full, level.first
     planned_for = level.counting.within_purses
     in_full = finds_in_full(planned_for, level.in_full, finds_counts, level.planned)
-    later = reserve_for_counts(level.planned, level.counting, in_full)
+    later = reserve_for_counts(level.planned, level.full_purse, level.counting, in_full)
     freed = mean_freed(finds_counts, spending.reserve, later)
     return replace(spending, later_reserve=later), in_full, level.first - freed
 
