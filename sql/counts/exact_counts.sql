@@ -1,5 +1,5 @@
--- The exact number of users of each n-gram of $length tokens: for the owner of the data, never for a
--- release.
+-- The exact number of users of each n-gram of $length tokens: for the owner of the data, never for
+-- a release.
 -- In: tokens_of_rows (user_id, tokens). Out: (tokens, users).
 WITH
 
