@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dphh import Plan
-from dphh.mechanisms.ngrams.forecast import late_rounds, run, two_rounds
+from dphh.mechanisms.ngrams.forecast import late_rounds, purses, run, two_rounds
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.run import ngrams_levels
 from dphh.udfs.rules.forecast import Spending
@@ -95,7 +95,7 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
         each.valid, each.law, each.first = valid, bins, spending
         heard = first(host, valid, bins, spending, purpose)
         each.cell_sizes, each.users = heard
-        each.list_sizes, each.purse_counts, *_ = two_rounds.users_by_kind(each.users, spending)
+        each.list_sizes, each.purse_counts, *_ = purses.users_by_kind(each.users, spending)
         return heard
 
     def later_round(

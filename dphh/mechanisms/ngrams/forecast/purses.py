@@ -14,8 +14,16 @@ from dphh.mechanisms.counts.of_found import FINDS_OF_USER
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.privacy.counts import SIGMAS_A_USER
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
-from dphh.udfs.arrays import Floats
-from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS, ONE_PART, PURSE_PARTS, Reserve
+from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.rules.forecast import (
+    LIST_SIZE_BIN_STARTS,
+    ONE_PART,
+    PARTS_FOR_FINDS,
+    PURSE_PARTS,
+    Reserve,
+    Spending,
+    count_weight,
+)
 
 #: About what part of a whole mu^2 users keep at most.
 MOST_KEPT = 0.7
@@ -54,6 +62,23 @@ class PursesSeen:
     def after_spending(self, parts: Sequence[int], usual: float) -> None:
         """Take away what a round took: `usual` of these parts."""
         self.purses *= 1 - usual * np.asarray(parts)[:, None] / ONE_PART
+
+
+def weights_of_bins(spending: Spending) -> Integers:
+    """What each user who spends enough adds, in round 1, to each of the bins of users."""
+    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
+    if spending.reserve is None:
+        return np.full(lists + cells, count_weight(spending.first))
+    weights = count_weight(spending.first), count_weight(spending.first * PARTS_FOR_FINDS)
+    return np.repeat(weights, [lists + cells, lists])
+
+
+def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
+    """The numbers of users that `first_round` returns: by list size; by how far they can climb and
+    what part of a purse they have; and, where finds are counted, by how many they are expected to
+    hold."""
+    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
+    return np.split(users, [lists] if spending.reserve is None else [lists, lists + cells])
 
 
 def reserve_for_counts(

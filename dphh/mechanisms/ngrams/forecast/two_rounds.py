@@ -44,6 +44,8 @@ from dphh.mechanisms.ngrams.forecast.purses import (
     finds_in_full,
     mean_freed,
     reserve_for_counts,
+    users_by_kind,
+    weights_of_bins,
 )
 from dphh.mechanisms.ngrams.forecast.shares import parts_of_round_2
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
@@ -53,12 +55,8 @@ from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import (
     COUNTS_DIVISOR,
-    LIST_SIZE_BIN_STARTS,
     ONE_PART,
-    PARTS_FOR_FINDS,
-    PURSE_PARTS,
     Spending,
-    count_weight,
 )
 
 #: Weights of round 2 are whole numbers; this one stands for a weight of 1.
@@ -284,23 +282,6 @@ def first_round(
     weights = weights_of_bins(spending)
     users = users_counted(host, bins, len(weights), weights, purpose)
     return _by_class_and_bin(sizes, "grams", valid, bins), users
-
-
-def weights_of_bins(spending: Spending) -> Integers:
-    """What each user who spends enough adds, in round 1, to each of the bins of users."""
-    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
-    if spending.reserve is None:
-        return np.full(lists + cells, count_weight(spending.first))
-    weights = count_weight(spending.first), count_weight(spending.first * PARTS_FOR_FINDS)
-    return np.repeat(weights, [lists + cells, lists])
-
-
-def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
-    """The numbers of users that `first_round` returns: by list size; by how far they can climb and
-    what part of a purse they have; and, where finds are counted, by how many they are expected to
-    hold."""
-    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
-    return np.split(users, [lists] if spending.reserve is None else [lists, lists + cells])
 
 
 def put_no_unlisted_words(host: Host) -> None:
