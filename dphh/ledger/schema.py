@@ -235,6 +235,12 @@ def _explain_errors(path: Path, task: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
+        if isinstance(error, PermissionError) or not os.access(path, os.R_OK):
+            raise LedgerError(
+                f"Could not {task} the ledger {path}: this login has no permission to. Nothing of "
+                "this request was recorded. Its owner's login has, and makes a copy for you with "
+                "`dphh ledger backup`"
+            ) from error
         raise LedgerError(
             f"Could not {task} the ledger {path}: {error}. Nothing of this request was recorded. "
             "See that it is a ledger, that its disk has space, that this user may read and write "

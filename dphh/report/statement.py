@@ -10,22 +10,25 @@ from typing import Any
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import part_of, share_used
+from dphh.ledger.entries import Change
 from dphh.ledger.places import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns
 from dphh.report.sentences import odds_in_words
-from dphh.wording.lines import visible_text, wrapped
+from dphh.wording.lines import visible_text, with_noun, wrapped
 
 
 def statement_of(book: Ledger, account: str) -> str:
     found, runs = book.status(account), book.runs(account)
+    changes = book.history(account)
     promise = [
         f"By dphh {version('dphh')}, from the ledger {book.path}.",
         f"Data: {label_of(found.corpus)}; "
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         f"In words: {_promise_in_words(found)}",
+        *_conditions(found, runs, changes),
     ]
     summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""
     on_runs = (
@@ -36,9 +39,29 @@ def statement_of(book: Ledger, account: str) -> str:
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## What the owner changed"]
-    for change in book.history(account):
+    for change in changes:
         lines += _wrapped(f"{change}.", first="- ")
     return "\n".join(lines)
+
+
+def _conditions(
+    account: Account, runs: Sequence[Entry], changes: Sequence[Change]
+) -> Iterator[str]:
+    """On what the promise depends, and why what is left may look like too much."""
+    if account.used > 1 or account.runs_of_others:
+        return  # there is no promise
+    if late := sum(change.runs > 0 and change.what in ("account", "cap") for change in changes):
+        yield (
+            f"The account was made, or its cap changed, after runs ({with_noun(late, 'time')}; "
+            "below). The promise is as said only if no outcome of those runs moved that choice."
+        )
+    if any(run.parameters.get("prior") for run in runs):
+        yield "It does not cover the texts of priors, which somebody declared public."
+    if account.cap.rule == "divergence" and account.bookings:
+        yield (
+            "What several runs with noise disclose together is less than the sum of their "
+            "epsilons. So what one more run may have can be more than the cap less that sum."
+        )
 
 
 def _wrapped(*texts: str, first: str = "") -> Iterator[str]:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus
-from dphh.errors import BudgetRefused, UsageError
+from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import Request
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import tables as ledger_tables
@@ -162,6 +162,30 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     assert f"running; took 25% of the cap Asked for: {words}." in page
     elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
     assert asked_in_words(run, elsewhere) == asked_in_words(run)
+
+
+def test_a_statement_says_on_what_its_promise_depends(book, reviews):
+    book.add("reviews", reviews, 1.0, 1e-6)
+
+    def page() -> str:
+        return " ".join(statement_of(book, "reviews").split())
+
+    assert "only if no outcome" not in page() and "less than the sum" not in page()
+    book.book(Request(reviews, "items", {"prior": "texts"}, Booking((), 0.25, 0.0)), {})
+    assert "It does not cover the texts of priors" in page()
+    assert "is less than the sum of their epsilons" in page() and "only if no out" not in page()
+    book.set_cap("reviews", 2.0, 1e-6)
+    assert "its cap changed, after runs (1 time; below). The promise is as said only if" in page()
+
+
+def test_a_ledger_that_a_login_may_not_read_is_not_taken_for_damaged(book, reviews, monkeypatch):
+    book.add("reviews", reviews, 1.0, 0.0)
+    book.path.write_bytes(b"no ledger" * 99)
+    with pytest.raises(LedgerError, match="restore a backup"):
+        book.names()
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # tests may run as root
+    with pytest.raises(LedgerError, match=r"this login has no permission to\..*ledger backup"):
+        book.names()
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):
