@@ -107,7 +107,7 @@ $(VENV_15)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV_15)
 	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev]' duckdb==1.5.5 \
 		duckdb-cli==1.5.5 duckdb-extension-httpfs==1.5.5 \
-		duckdb-engine 'ibis-framework[duckdb]' 'dbt-core<2' 'dbt-duckdb<1.11'
+		duckdb-engine 'ibis-framework[duckdb]'
 	touch $@
 
 $(VENV_LOWEST)/ready: pyproject.toml
