@@ -20,7 +20,7 @@ import pyarrow as pa
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
 from dphh.privacy.changes import total
 from dphh.report.counting import noised_counts
-from dphh.report.phrases import Found, found_in, is_maximal
+from dphh.report.phrases import Found, found_in, is_maximal, is_sentence
 from dphh.report.sentences import (
     BORDER,
     Manifest,
@@ -60,6 +60,8 @@ class Bar:
 
 #: The most items that are folded into the rows of a table: into those of its first rows.
 MOST_FOLDED = 1_000
+#: What phrases are called that are no sentences.
+SHORT = "short expressions"
 #: What the column of all groups together is called.
 TOGETHER = "all together"
 
@@ -142,7 +144,8 @@ def tables_of(
             space + join(after) if after else "", counted, own,
             # Scores compare within one length only.
             [(items[each], bars(each) if people else (Bar(),)) for each in folded],
-            _only(groups, own) if len(groups) > 1 and not are_periods(manifest) else None,
+            _only(groups, own)
+            if len(groups) > 1 and is_sentence(of) and not are_periods(manifest) else None,
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -150,7 +153,7 @@ def tables_of(
         rows = [row(*each) for each in first]
         of_groups = slice(len(groups) > 1 and groups[0] is None, None)
         ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
-        is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
+        is_aside, scale = people and bool(tables) and kind != SHORT, max(ends, default=0) or 1.0
         by = f", by {manifest['parameters']['by']}" if groups_of(manifest) else ""
         noun = kind if count != 1 else re.sub(r"s\b", "", kind, count=1)
         tables.append(Table(kind + by, noun, groups, rows, count, scale, is_aside))
@@ -166,6 +169,9 @@ def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wor
     phrases = "phrases" if token == "word" else "sequences"
     single = "items" if reading in (None, "whole") and unit is None else f"single {token}s"
     parts: Iterable[tuple[str, Sequence[Wording]]] = [(phrases, found.phrases)]
+    sentences = [of for of in found.phrases if is_sentence(of)]
+    if token == "word" and found.number == "users" and sentences:
+        parts = (("sentences", sentences), (SHORT, found.phrases[len(sentences) :]))
     if found.number == "score":
         parts = (
             (f"{phrases} of {with_noun(length, token)}", list(those))
@@ -258,11 +264,12 @@ def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, st
 
 
 def _only(groups: Sequence[str | None], bars: Bars) -> str | None:
-    """The one group whose interval is above 0 and above those of all others, which reach 0."""
+    """The one group whose interval is above 0, where those of all others reach 0, and their upper
+    ends together are at most half of its lower end."""
     of_groups = [(bar, group) for bar, group in zip(bars, groups, strict=True) if group]
     sure = [(bar.low, group) for bar, group in of_groups if bar.low]
     highs = [bar.high for bar, _ in of_groups if bar.low == 0 and bar.high is not None]
-    if len(sure) != 1 or len(highs) != len(of_groups) - 1 or max(highs, default=0) >= sure[0][0]:
+    if len(sure) != 1 or len(highs) != len(of_groups) - 1 or 2 * sum(highs) > sure[0][0]:
         return None
     return sure[0][1]
 

@@ -56,13 +56,10 @@ class Comparison:
     @property
     def headline(self) -> str:
         told = Counter(difference["change"] for *_, difference in self.moves)
-        changed = [(told[word], word) for word in (ROSE, FELL) if told[word]]
-        if not changed:
-            return f"No clear change since {self.before}, of {told[UNTOLD]:,} compared."
-        (first, word), *others = changed
-        said = [f"{with_noun(first, self.noun)} {word}", *(f"{n:,} {each}" for n, each in others)]
-        still = f"; {told[UNTOLD]:,} without a clear change" if told[UNTOLD] else ""
-        return f"{', '.join(said)}, since {self.before}{still}."
+        told["not found before"] = len(self.new)
+        words = (ROSE, FELL, UNTOLD, "not found before")
+        said = ", ".join(f"{told[word]:,} {word}" for word in words if told[word])
+        return f"{with_noun(told.total(), self.noun)} since {self.before}: {said}."
 
 
 def comparison(later: Released, earlier: Released | None) -> Comparison | None:
@@ -92,11 +89,12 @@ def comparison(later: Released, earlier: Released | None) -> Comparison | None:
         *((of, before, 1) for of in gone),
     ):
         counted = its.counted(of, items)
-        has = [group for group in groups if (counted, group) in differences]
-        if found.phrases and of in found.words:  # of single words, only what changed
+        compared_in = [group for group in groups if (counted, group) in differences]
+        has = compared_in
+        if where or (found.phrases and of in found.words):  # of these, only what changed
             has = [group for group in has if differences[counted, group]["change"] != UNTOLD]
         moves += [(text(of.tokens), group, differences[counted, group]) for group in has]
-        if not has and of in (found, before)[where].phrases:
+        if not compared_in and of in (found, before)[where].phrases:
             alone[where].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
     moves.sort(key=_order)
     is_words = manifest["parameters"].get("content", {}).get("reading") == "words"
@@ -133,6 +131,6 @@ def in_words(difference: Difference) -> str:
     """The interval of a difference: 415 to 764 more."""
     low, high = difference["low"], difference["high"]
     if low < 0 < high:
-        return f"{-low:,} fewer to {high:,} more"
+        return f"between {-low:,} fewer and {high:,} more"
     ends = sorted((abs(low), abs(high)))
     return f"{ends[0]:,} to {ends[1]:,} {'more' if high > 0 else 'fewer'}"

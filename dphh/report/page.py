@@ -70,6 +70,23 @@ class Part:
         return f"{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
 
     @property
+    def fewest(self) -> int:
+        """The smallest number of people of a sentence, of all that were found; 0 if none is known.
+
+        By groups without a sum there is no one number of a sentence."""
+        if sentences.has_every_given_item(self.release.manifest):
+            return 0
+        of = (
+            table
+            for table in self.tables
+            if table.kind.startswith("sentence")
+            and table.groups[0] is None
+            and table.count == len(table.rows)
+        )
+        numbers = [row.bars[0].value for table in of for row in table.rows]
+        return int(min((number for number in numbers if number is not None), default=0))
+
+    @property
     def floor(self) -> int:
         """`min_users`, below which an interval may begin whose cell is empty."""
         return int(sentences.counting_of(self.release.manifest).get("min_users", 0))

@@ -24,12 +24,15 @@ _ESCAPES = {
     if CONTROL_CHARACTERS.match(character)
 }
 
+#: So many words are a sentence, or much of one.
+SENTENCE = 4
+
 
 @dataclass(frozen=True)
 class Found:
     """What a release has to read, the highest first. A row has the number of its `counted`."""
 
-    #: Of a trie, whole sequences, and what was cut.
+    #: Sentences first; of a trie, whole sequences, and what was cut.
     phrases: Sequence[Wording]
     #: Single tokens that are in no phrase.
     words: Sequence[Wording] = ()
@@ -55,19 +58,26 @@ def found_in(release: Released) -> Found:
     if is_trie:
         frame = frame.filter(is_maximal(frame))
     number, people = _number_of(frame), _number_of(frame) == "users"
+    # What is shown of all groups together is the sum of what was counted, also below 0.
+    shown = "estimate" if people and "estimate" in frame.columns else number
     table = frame.group_by("tokens", maintain_order=True).agg(
+        shown=pl.col(shown or "level").sum() * (number is not None),
         begins=pl.col("low" if people else number or "level").sum() * (number is not None),
         number=pl.col(number or "level").sum() * (number is not None),
     )
     every = [tuple(tokens) for tokens in table["tokens"].to_list()]
-    begins, numbers = (dict(zip(every, table[name], strict=True)) for name in ("begins", "number"))
+    begins, numbers, sums = (
+        dict(zip(every, table[name], strict=True)) for name in ("begins", "number", "shown")
+    )
 
     def order(tokens: Tokens) -> Any:
         length = 0 if people else len(tokens)
         return -length, -begins[tokens], -numbers[tokens]
 
     def in_order(of: Iterable[Wording]) -> list[Wording]:
-        return sorted(of, key=lambda each: order(each.counted))
+        if not people:
+            return sorted(of, key=lambda each: order(each.counted))
+        return sorted(of, key=lambda each: (not is_sentence(each), -sums[each.counted]))
 
     if is_trie:
         return Found(in_order(map(_alone, every)), number=number, numbers=numbers)
@@ -88,6 +98,10 @@ def found_in(release: Released) -> Found:
 def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
     names: tuple[Literal["users"], Literal["score"]] = ("users", "score")
     return next((name for name in names if name in frame and frame[name].count() > 0), None)
+
+
+def is_sentence(of: Wording) -> bool:
+    return len(of.tokens) >= SENTENCE
 
 
 def _alone(tokens: Tokens) -> Wording:

@@ -57,6 +57,16 @@ def promise_in_words(privacy: Privacy) -> str:
     return f"{promise(epsilon, delta)}. {odds_in_words(epsilon, delta, what)}{protected}"
 
 
+def promise_in_short(privacy: Privacy) -> str:
+    """To whom something is promised, and what, without its numbers."""
+    if privacy.protects != "user":
+        return f"What is promised is stated below. Protected is {privacy.unit}."
+    return (
+        "What is promised to each person: their rows change how likely it is that this came out by "
+        "no more than a limit, which is stated below and proved."
+    )
+
+
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     return (
         f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in the "

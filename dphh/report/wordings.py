@@ -6,8 +6,8 @@ fact: who holds a gram holds its parts, so that of grams a and b that share a ru
     n(a) + n(b) - n(r)
 
 people hold both. Grams that overlap by all but a token of one are joined if that is most of those
-who hold either; a gram is folded into a wording if it is half of those who hold the gram. A joined
-wording has no number: one released gram in it has, and is said to.
+who hold either, and stands out of the noise; a gram is folded into a wording if it is half of those
+who hold the gram. A joined wording has no number: one released gram in it has, and is said to.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 Tokens = tuple[str, ...]
 
 #: "Most" of those who hold something.
 MOST = 3 / 4
+#: Of an overlap, that it is none is told apart by so many sigmas: it is made of three numbers.
+SURE = 2 * sqrt(3)
 #: A token is loose at an end of a gram if fewer than this share of those who hold it hold the gram.
 FEW = 1 / 4
 #: So few tokens are enough to know a wording by.
@@ -64,8 +67,8 @@ class Grams:
         return a + b - max(a, b, self.users[shared])
 
     def are_one(self, one: Tokens, other: Tokens, shared: Tokens) -> bool:
-        either = max(self.users[one], self.users[other])
-        return self.held_with(one, other, shared) > max(MOST * either - self.sigma, 0)
+        most = MOST * max(self.users[one], self.users[other]) - self.sigma
+        return self.held_with(one, other, shared) > max(most, SURE * self.sigma)
 
     def is_variation(self, gram: Tokens, counted: Tokens, shared: Tokens) -> bool:
         return self.held_with(gram, counted, shared) > self.users[gram] / 2

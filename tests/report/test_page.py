@@ -89,7 +89,9 @@ def test_findings_come_first_and_the_promise_last():
     assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
     assert meant.startswith("About how many people share it")
     promised = said[said.index("What is promised, in full") - 1]
-    assert promised.startswith("(1, 1e-08)-differential privacy. Whatever came out, it was at most")
+    assert promised.startswith("What is promised to each person")
+    promised = " ".join(said[said.index("What is promised, in full") :])
+    assert "(1, 1e-08)-differential privacy. Whatever came out, it was at most" in promised
     likely = "2.719 times as likely with one person's rows in the data as without, plus a"
     assert f"{likely} probability of 1e-08 (1 in 100,000,000), and the other way" in promised
     page = page_of(release)
@@ -121,20 +123,20 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     said = Seen(page_of(now, against=before)).text
     said = " ".join(said.replace("\0", " ").split())
     assert "Stars below 3, November 2026: 3 phrases counted." in said
-    assert "1 phrase rose, since October 2026; 1 without a clear change." in said
+    assert "3 phrases since October 2026: 1 rose, 1 no clear change, 1 not found before." in said
     assert "cold soup ▲ rose October 2026 100 → November 2026 900 768 to 832 more" in said
     assert "Found in November 2026 alone, so not compared: new soup (5)." in said
     assert "Found in October 2026 alone, so not compared: old soup (7)." in said
-    row = r"(\S+) (\S+) (\S+–\S+) (▲ rose|▼ fell|no clear change) was (\S+) \((\S+)"
+    row = r"(\S+) (\S+) (\S+–\S+) (▲ rose|▼ fell|no clear change) was (\S+); (between )?(\S+)"
     assert re.findall(row, said) == [
-        ("soup", "900", "880–920", "▲ rose", "100", "+768"),
-        ("there", "50", "30–70", "no clear change", "45", "-27"),
+        ("soup", "900", "880–920", "▲ rose", "100", "", "768"),
+        ("there", "50", "30–70", "no clear change", "45", "between ", "27"),
     ]
     assert "5 0–25 not found in October 2026" in said
     assert "at most 5% is expected not to have" in said
     assert "▲" not in Seen(page_of(now)).text
     fell = Seen(page_of(before, against=now)).text
-    assert "1 phrase fell, since November 2026" in fell and "▼ fell" in fell
+    assert ": 1 fell, 1 no clear change" in fell and "▼ fell" in fell
 
 
 def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger, written):
@@ -148,9 +150,39 @@ def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger,
     assert seen.tags.count("h2") == 2 and seen.tags.count("main") == 1
     assert "All rows, by what" in seen.text
     assert seen.text.count("survey: ") == 1
-    assert seen.text.index("How to read this") < seen.text.index("All rows, by what")
+    places = [
+        seen.text.index(each)
+        for each in ("All rows, by what ↓", "How to read this", "has its own noise")
+    ]
+    assert places == sorted(places)
     assert seen.text.rindex("How to read this") < seen.text.index("-differential privacy")
     assert seen.text.count(found.run_id) and seen.text.count(grouped.run_id)
+
+
+def test_more_than_three_that_one_release_has_alone_are_folded():
+    sizes = {"hi there": (50, 30, 70)}
+    before = of_run(counted(sizes), "before", [])
+    for count, folds in ((3, 0), (4, 1)):
+        new = {f"new soup{n}": (5, 0, 25) for n in range(count)}
+        now = of_run(counted(sizes | new), "now", [])
+        page = page_of(now, against=before)
+        folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
+        assert page.count("alone, so not compared</summary>") == folds
+        assert ("alone, so not compared" in folded) == (not folds)
+
+
+def test_a_cell_that_may_be_nobodys_says_at_most():
+    people = {"a b c d": {"DE": (500, 480, 520), "US": (10, 0, 30)}}
+    text = " ".join(Seen(page_of(within_country(people))).text.replace("\0", " ").split())
+    assert "DE 500 480–520 US at most 30" in text and "0–30" not in text
+
+
+def test_the_rarest_sentence_that_was_found_is_said():
+    people = {"a b c d": (90, 80, 100), "e f g h": (60, 50, 70), "i j": (30, 20, 40)}
+    release = counted(people)
+    assert "the rarest" not in page_of(release)  # of what was asked for, nothing is missing
+    release.manifest["verb"] = "ngrams"
+    assert "the rarest has about 60 people. What fewer say may be missing." in page_of(release)
 
 
 def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
@@ -179,8 +211,8 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "1 phrase rose, since 2026-W46." in text
-    assert "500 480–520 ▲ rose was 20 (+452 to +508)" in text
+    assert "1 phrase since 2026-W46: 1 rose." in text
+    assert "500 480–520 ▲ rose was 20; 452 to 508 more" in text
     assert "300" not in text.partition("The manifest")[0]
 
 

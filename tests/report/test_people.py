@@ -44,15 +44,22 @@ def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
         assert all(f"{bar.low:,.0f}–{bar.high:,.0f}" in said for _, _, bar in shown)
 
 
-def test_people_are_in_the_order_of_where_their_lines_begin_on_one_scale():
+def test_people_are_in_the_order_of_their_numbers_on_one_scale():
     noise = {f"word {n}": (90 + n, 0, 200) for n in range(9)}
     people = {"see": (200, 150, 260), "you": (900, 850, 960), "my order": (80, 20, 140), **noise}
     phrases, words = tables_of(counted(people), 4)
     assert (phrases.title, words.title) == ("phrases", "single words")
     assert (phrases.scale, words.scale, words.is_aside) == (200, 960, True)
     assert [row.item for row in words.rows] == ["you", "see"]
-    assert [row.item for row in phrases.rows] == ["my order", "word 8", "word 7", "word 6"]
+    assert [row.item for row in phrases.rows] == ["word 8", "word 7", "word 6", "word 5"]
     assert (phrases.count, phrases.kind, words.kind) == (10, "phrases", "single words")
+
+
+def test_sentences_are_before_short_expressions_and_go_by_their_numbers():
+    people = {"a b c d": (80, 70, 90), "e f g h": (90, 10, 170), "i j": (900, 880, 920)}
+    sentences, short = tables_of(counted(people), 9)
+    assert [row.item for row in sentences.rows] == ["e f g h", "a b c d"]
+    assert (sentences.kind, short.kind, short.is_aside) == ("sentences", "short expression", False)
 
 
 def test_a_phrase_has_one_row_and_its_pieces_are_inside():
@@ -97,9 +104,9 @@ def test_other_is_left_out_where_it_is_noise_or_no_time():
 def test_all_together_is_a_sum_and_only_one_group_is_said_to_be_the_only_one():
     noise = {"simultaneous": False}
     people = {
-        "a b": {"DE": (500, 480, 520), "US": (10, 0, 30)},
-        "c d": {"DE": (40, 20, 60), "US": (10, 0, 30)},  # perhaps as many in the US
-        "e f": {"DE": (40, 20, 60), "US": (25, 5, 45)},
+        "a b a b": {"DE": (500, 480, 520), "US": (10, 0, 30)},
+        "c d c d": {"DE": (40, 20, 60), "US": (10, 0, 30)},  # perhaps as many in the US
+        "e f e f": {"DE": (40, 20, 60), "US": (25, 5, 45)},
     }
     groups = {text: {**each, "other": (0, 0, 20)} for text, each in people.items()}
     release = within_country(groups, noise=noise)
@@ -113,7 +120,7 @@ def test_all_together_is_a_sum_and_only_one_group_is_said_to_be_the_only_one():
     page = Seen(page_of(release)).text
     assert page.count("only DE") == 1 and "several times in “all together”" in page
     for name in ("tokens", "all together"):  # groups are called as their owner likes
-        held = {"a b": {name: (90, 70, 110), "other": (0, 0, 20)}}
+        held = {"a b c d": {name: (90, 70, 110), "other": (0, 0, 20)}}
         odd = tables_of(within_country(held, [name], noise), 9)[0]
         assert odd.names == ("all together", name) and odd.rows[0].only == name
     chosen = within_country(people, noise={**noise, "min_users": 5})
@@ -130,6 +137,6 @@ def test_rows_by_country_go_by_the_sum_and_what_a_country_lacks_is_blank():
         }
     )
     (table,) = tables_of(release, 99)
-    assert [row.item for row in table.rows] == ["hello you", "my order", "in please"]
+    assert [row.item for row in table.rows] == ["hello you", "in please", "my order"]
     assert (table.title, table.groups) == ("phrases, by country", ("DE", "US"))
-    assert [bar.number_text for bar in table.rows[1].bars] == ["600", "390"]
+    assert [bar.number_text for bar in table.rows[2].bars] == ["600", "390"]

@@ -132,10 +132,10 @@ def test_a_page_says_of_which_words_a_number_is():
     page = page_of(counted(people | dict.fromkeys("abcde", (100, 80, 120))))
     assert ">a <b>b c d</b> e</bdi>" in page
     text = " ".join(Seen(page).text.split())
-    assert "Where a part of a row is bold, they are of that part" in text
+    assert "The number counts people who wrote the bold words" in text
     assert "[a] b c d [e]" in repr(counted(people))
     alone = page_of(counted({"a b": (100, 80, 120)}))
-    assert "is bold" not in " ".join(Seen(alone).text.split())
+    assert "bold words" not in " ".join(Seen(alone).text.split())
 
 
 def test_grams_that_overlap_are_one_wording_and_the_middle_one_is_counted():
@@ -147,6 +147,12 @@ def test_grams_that_overlap_are_one_wording_and_the_middle_one_is_counted():
     assert of_grams(people)[0] == wanted
     # Without the number of what they share nothing is joined.
     assert of_grams({"a b c": 100, "b c d": 100})[0].keys() == {"a b c", "b c d"}
+
+
+def test_what_different_people_say_is_not_joined_where_numbers_are_near_the_noise():
+    people = {"a b": 38, "x a b": 20, "a b y": 20}
+    assert of_grams(people, 14)[0].keys() == {"x a b", "a b y"}
+    assert of_grams(dict.fromkeys(people, 200), 14)[0].keys() == {"x a b y"}
 
 
 def test_two_complaints_that_end_alike_are_two_rows():
