@@ -59,7 +59,8 @@ def found_in(release: Released) -> Found:
         frame = frame.filter(is_maximal(frame))
     number, people = _number_of(frame), _number_of(frame) == "users"
     # What is shown of all groups together is the sum of what was counted, also below 0.
-    shown = "estimate" if people and "estimate" in frame.columns else number
+    is_sum = people and groups_of(release.manifest) and "estimate" in frame.columns
+    shown = "estimate" if is_sum else number
     table = frame.group_by("tokens", maintain_order=True).agg(
         shown=pl.col(shown or "level").sum() * (number is not None),
         begins=pl.col("low" if people else number or "level").sum() * (number is not None),
