@@ -447,7 +447,7 @@ WAYS = [
 
 @pytest.mark.parametrize(
     ("common", "released", "kinds", "epsilon", "first_bits"),
-    [*((*way, 1.0, 9) for way in WAYS), (*WAYS[1], 0.0015, 0)],
+    [*((*way, 1.0, 9) for way in WAYS), (*WAYS[1], 0.0004, 0)],
 )
 def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, epsilon, first_bits):
     """The whole driver, from a price: the first round decides by what is public, and no level
