@@ -299,8 +299,6 @@ def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
         ({"user": "WHO"}, "^user: the corpus has no column 'WHO'"),
         ({"user": 'who" FROM x; --'}, "^user: the corpus has no column"),
         ({"text": "number"}, "needs text, but 'number' is (INTEGER|Int32|int)"),
-        ({"text": "listed"}, "say as_='list'"),
-        ({"text": None, "item": "listed"}, "say as_='list'"),
         ({"as_": "list"}, "'list' needs a list column, but 'what' is (VARCHAR|String|string)"),
     ],
 )
