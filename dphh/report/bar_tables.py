@@ -185,8 +185,7 @@ def _folded(of: Wording, counted: Tokens, found: Found) -> list[Tokens]:
     """What is inside a row: what varies it, and what was released of its pieces."""
     inside = [
         run
-        for size in range(len(of.tokens), 0, -1)
-        for _, run in runs(of.tokens, size)
+        for run in runs(of.tokens, range(len(of.tokens), 0, -1))
         if run in found.grams.users and run != counted
     ]
     return [*dict.fromkeys((*of.variations, *inside))]

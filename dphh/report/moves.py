@@ -75,10 +75,7 @@ def comparison(later: Released, earlier: Released | None) -> Comparison | None:
     }
     items = {tokens for tokens, _ in differences}
     found, before = found_in(later), Found([]) if earlier is None else found_in(earlier)
-    shown = {
-        run for of in found.phrases for size in range(1, len(of.tokens) + 1)
-        for _, run in runs(of.tokens, size)
-    }  # fmt: skip
+    shown = {run for of in found.phrases for run in runs(of.tokens, range(1, len(of.tokens) + 1))}
     gone = [of for of in before.phrases if before.counted(of, items) not in shown]
     groups = sorted({group for _, group in differences}, key=str)
     text = joiner_of(manifest).join

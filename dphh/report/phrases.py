@@ -49,7 +49,7 @@ class Found:
         """The gram of a wording that is counted; or a known one that about as many hold."""
         if of.counted in known or self.number != "users":
             return of.counted
-        return self.grams.counted(of.tokens, known, of.counted) or of.counted
+        return self.grams.counted(of.tokens, known, of.counted)
 
 
 def found_in(release: Released) -> Found:
@@ -57,7 +57,8 @@ def found_in(release: Released) -> Found:
     frame, is_trie = release.to_polars(), "ended" in release.table.column_names
     if is_trie:
         frame = frame.filter(is_maximal(frame))
-    number, people = _number_of(frame), _number_of(frame) == "users"
+    number = _number_of(frame)
+    people = number == "users"
     # What is shown of all groups together is the sum of what was counted, also below 0.
     is_sum = people and groups_of(release.manifest) and "estimate" in frame.columns
     shown = "estimate" if is_sum else number

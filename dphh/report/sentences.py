@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _PERIOD = re.compile(r"\d{4}(-?(W\d\d(-\d)?|Q\d|\d\d(-\d\d)?))?")
 
 Manifest = Mapping[str, Any]
-Tokens = tuple[str, ...]
 
 
 class Released(Protocol):

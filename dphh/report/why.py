@@ -14,7 +14,8 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.reader.content import Content
-from dphh.report.sentences import Released, Tokens, has_every_given_item, joiner_of
+from dphh.report.sentences import Released, has_every_given_item, joiner_of
+from dphh.report.wordings import Tokens
 from dphh.wording.lines import one_line, with_noun
 from dphh.wording.notebook import InNotebooks
 

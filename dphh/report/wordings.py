@@ -13,7 +13,7 @@ who hold the gram. A joined wording has no number: one released gram in it has, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -31,8 +31,17 @@ FEW = 1 / 4
 ENOUGH = 3
 
 
-def runs(tokens: Tokens, length: int) -> Iterator[tuple[int, Tokens]]:
-    return ((at, tokens[at : at + length]) for at in range(len(tokens) - length + 1))
+def runs(tokens: Tokens, lengths: Iterable[int]) -> Iterator[Tokens]:
+    """All runs of tokens of these lengths: all of one length before those of the next."""
+    return (
+        tokens[at : at + length] for length in lengths for at in range(len(tokens) - length + 1)
+    )
+
+
+def around(tokens: Tokens, inner: Tokens) -> tuple[Tokens, Tokens]:
+    """What is before a run of the tokens, and what is after it."""
+    at = [*runs(tokens, [len(inner)])].index(inner)
+    return tokens[:at], tokens[at + len(inner) :]
 
 
 @dataclass
@@ -46,9 +55,8 @@ class Wording:
 
     def split(self) -> tuple[Tokens, Tokens, Tokens]:
         """What is before the counted gram, the gram, and what is after it."""
-        size = len(self.counted)
-        at = next(at for at, run in runs(self.tokens, size) if run == self.counted)
-        return self.tokens[:at], self.counted, self.tokens[at + size :]
+        before, after = around(self.tokens, self.counted)
+        return before, self.counted, after
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,7 @@ class Grams:
 
     def trimmed(self, tokens: Tokens, core: Tokens) -> Tokens:
         """The tokens around the core without those at an end that are loose in the longest gram."""
-        at = next(at for at, run in runs(tokens, len(core)) if run == core)
-        before, after = tokens[:at], tokens[at + len(core) :]
+        before, after = around(tokens, core)
         while before and self._is_loose(before + core + after, -1):
             before = before[1:]
         while after and self._is_loose(before + core + after, 1):
@@ -123,17 +130,17 @@ class Grams:
             longer[gram[:-1], False].append(gram)
         return longer
 
-    def counted(self, tokens: Tokens, known: Container[Tokens], like: Tokens) -> Tokens | None:
+    def counted(self, tokens: Tokens, known: Container[Tokens], like: Tokens) -> Tokens:
         """Of the known grams of a wording that about as many hold as `like`, the longest and those
-        of a token less: the one with the middle number. The highest is high by its noise."""
+        of a token less: the one with the middle number. The highest is high by its noise. Without
+        such grams, `like`."""
         every = [
             run
-            for length in range(len(tokens), 0, -1)
-            for _, run in runs(tokens, length)
+            for run in runs(tokens, range(len(tokens), 0, -1))
             if run in self.users and run in known and self._is_about(run, like)
         ]
         if not every:
-            return None
+            return like
         fewest = max(len(every[0]) - 1, min(len(every[0]), ENOUGH))
         long = sorted((self.users[run], run) for run in every if len(run) >= fewest)
         return long[len(long) // 2][1]
@@ -152,34 +159,27 @@ def wordings(
     whole: the grams of two tokens or more that no longer one contains. order: which are first."""
     core_of = {gram: grams.core(gram) for gram in whole}
     cores = {core for core in core_of.values() if len(core) > 1}
-    cores -= {run for core in cores for size in range(2, len(core)) for _, run in runs(core, size)}
+    cores -= {run for core in cores for run in runs(core, range(2, len(core)))}
     in_order = sorted(cores, key=order)
-    joining = _Joining(grams)
-    for core in in_order:
-        for size in range(1, len(core)):
-            joining.beginning[core[:size]].append(core)
-            joining.ending[core[-size:]].append(core)
+    joining = _Joining(grams, in_order)
     found: list[Wording] = []
     of_run: dict[Tokens, Wording] = {}
 
     def wording_of(gram: Tokens) -> Wording | None:
-        for size in range(len(gram), 0, -1):
-            for _, run in runs(gram, size):
-                made = of_run.get(run)
-                if made and (run == gram or grams.is_variation(gram, made.counted, run)):
-                    return made
+        for run in runs(gram, range(len(gram), 0, -1)):
+            made = of_run.get(run)
+            if made and (run == gram or grams.is_variation(gram, made.counted, run)):
+                return made
         return None
 
     for core in in_order:
         if core in joining.done or wording_of(core):
             continue
         tokens = grams.trimmed(joining.joined(core), core)
-        counted = grams.counted(tokens, grams.users, core)
-        found.append(made := Wording(tokens, counted or core))
-        for size in range(1, len(tokens) + 1):
-            for _, run in runs(tokens, size):
-                if run in grams.users:
-                    of_run.setdefault(run, made)
+        found.append(made := Wording(tokens, grams.counted(tokens, grams.users, core)))
+        for run in runs(tokens, range(1, len(tokens) + 1)):
+            if run in grams.users:
+                of_run.setdefault(run, made)
     loose = []
     for gram in whole:
         core = core_of[gram]
@@ -194,11 +194,15 @@ def wordings(
 class _Joining:
     """Joins each gram with those that go on where it ends, and begin where it begins, once."""
 
-    def __init__(self, grams: Grams) -> None:
+    def __init__(self, grams: Grams, cores: Iterable[Tokens]) -> None:
         self.grams = grams
         self.beginning: dict[Tokens, list[Tokens]] = defaultdict(list)
         self.ending: dict[Tokens, list[Tokens]] = defaultdict(list)
         self.done: set[Tokens] = set()
+        for core in cores:
+            for size in range(1, len(core)):
+                self.beginning[core[:size]].append(core)
+                self.ending[core[-size:]].append(core)
 
     def joined(self, gram: Tokens) -> Tokens:
         self.done.add(gram)
