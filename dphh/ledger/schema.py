@@ -235,7 +235,8 @@ def _explain_errors(path: Path, task: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        if isinstance(error, PermissionError) or not os.access(path, os.R_OK):
+        denied = isinstance(error, PermissionError)
+        if denied or (path.exists() and not os.access(path, os.R_OK)):
             raise LedgerError(
                 f"Could not {task} the ledger {path}: this login has no permission to. Nothing of "
                 "this request was recorded. Its owner's login has, and makes a copy for you with "

@@ -9,7 +9,7 @@ import pytest
 
 from dphh import Corpus
 from dphh.errors import BudgetRefused, LedgerError, UsageError
-from dphh.ledger import Request
+from dphh.ledger import Ledger, Request
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import tables as ledger_tables
 from dphh.ledger.asked import asked_in_words
@@ -186,6 +186,8 @@ def test_a_ledger_that_a_login_may_not_read_is_not_taken_for_damaged(book, revie
     monkeypatch.setattr("os.access", lambda path, mode: False)  # tests may run as root
     with pytest.raises(LedgerError, match=r"this login has no permission to\..*ledger backup"):
         book.names()
+    with pytest.raises(LedgerError, match=r"File exists.*name another file"):
+        Ledger(book.path / "in-a-file.sqlite", create=True)
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):
