@@ -19,11 +19,10 @@ from dphh.ledger.budget import (
 from dphh.ledger.entries import (
     BookedRun,
     StoredRelease,
-    canonical_json,
 )
 from dphh.ledger.spending import Account
 from dphh.privacy.events import events_from_json
-from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json
+from dphh.reader.corpus import Corpus, corpus_from_json
 
 SECONDS_PER_DAY = 24 * 60 * 60
 
@@ -57,7 +56,7 @@ def accounts_in(
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
         for bookings in [bookings_of(con, number) if with_bookings else ()]
-        for of_others in [_runs_of_other_users(con, number, corpus) if bookings else 0]
+        for of_others in [_runs_of_other_users(con, number) if bookings else 0]
     ]
 
 
@@ -75,14 +74,14 @@ def edited_accounts(con: sqlite3.Connection) -> list[str]:
     return [name for (name,) in con.execute(f"SELECT name FROM accounts WHERE {differs}")]
 
 
-def _runs_of_other_users(con: sqlite3.Connection, account_id: int, corpus: Corpus) -> int:
+def _runs_of_other_users(con: sqlite3.Connection, account_id: int) -> int:
     """How many of an account's runs count other users than it protects: runs from before it."""
     query = """
-        SELECT count(*) FROM charges JOIN runs ON run = sequence
-        WHERE account = ? AND json_extract(source, '$.user') <> json_extract(?, '$.user')
+        SELECT count(*) FROM charges JOIN runs ON run = sequence JOIN accounts ON account = id
+        WHERE id = ? AND json_extract(runs.source, '$.user')
+            <> json_extract(accounts.source, '$.user')
     """
-    asked = account_id, canonical_json(as_recorded(corpus))
-    ((found,),) = con.execute(query, asked).fetchall()
+    ((found,),) = con.execute(query, (account_id,)).fetchall()
     return int(found)
 
 
