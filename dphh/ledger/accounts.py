@@ -117,8 +117,9 @@ class Accounts(InNotebooks):
                 )
             else:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-            taken = with_noun(_charge_earlier_runs(con, account, corpus), "earlier run")
-            taken = "" if taken.startswith("0") else f"; {taken} on its data count as spent"
+            earlier, taken = _charge_earlier_runs(con, account, corpus), ""
+            if earlier:
+                taken = f"; {with_noun(earlier, 'earlier run')} on its data count as spent"
             if there is None:
                 made = f"a cap of {_cap_in_words(cap)}, for {corpus_in_words(corpus)}{taken}"
                 record_change(con, "account", account, None, made)
