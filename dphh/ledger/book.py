@@ -347,8 +347,7 @@ class Ledger(Accounts):
         query = f"""
             SELECT
                 sequence, run_id, id_given, verb, epsilon, delta, state, who, analyst, source,
-                parameters,
-                events, recorded, changed,
+                parameters, events, recorded, changed,
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
                 (SELECT json_group_array(name) FROM ({payers})) AS payers
@@ -386,7 +385,7 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     again = BookedRun(run_id, names, new=False, data=found["data"])
     if found["state"] == "settled":
         return replace(again, settled=True)
-    if found["setting"] is None:  # `copy_of` left it out
+    if found["setting"] is None:  # `write_copy` left it out
         raise UsageError(
             f"Run {run_id} had not finished when the copy was made from which this ledger was put "
             "back, so it cannot continue. Its price stays spent. A new run id or again=True "

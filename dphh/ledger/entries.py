@@ -88,7 +88,7 @@ class BookedRun:
     attempt: int = 1
     settled: bool = False
     #: The digest of its data; None for a test's run.
-    data: str | None = None
+    data: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

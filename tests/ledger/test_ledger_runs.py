@@ -274,6 +274,3 @@ def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
         with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
             step()
     assert book.level(other, "level 1") is None
-
-
-# Which process works on a run
