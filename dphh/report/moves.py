@@ -81,18 +81,19 @@ def comparison(later: Released, earlier: Released | None) -> Comparison | None:
     text = joiner_of(manifest).join
     moves: list[tuple[str, str | None, Difference]] = []
     alone: tuple[list[str], list[str]] = [], []
-    for of, its, where in (
-        *((of, found, 0) for of in (*found.phrases, *found.words)),
-        *((of, before, 1) for of in gone),
+    for of, its, is_word in (
+        *((of, found, False) for of in found.phrases),
+        *((of, found, True) for of in found.words),
+        *((of, before, False) for of in gone),
     ):
         counted = its.counted(of, items)
         compared_in = [group for group in groups if (counted, group) in differences]
         has = compared_in
-        if where or (found.phrases and of in found.words):  # of these, only what changed
+        if its is before or (found.phrases and is_word):  # of these, only what changed
             has = [group for group in has if differences[counted, group]["change"] != UNTOLD]
         moves += [(text(of.tokens), group, differences[counted, group]) for group in has]
-        if not compared_in and of in (found, before)[where].phrases:
-            alone[where].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
+        if not (compared_in or is_word):
+            alone[its is before].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
     moves.sort(key=_order)
     is_words = manifest["parameters"].get("content", {}).get("reading") == "words"
     noun = "phrase" if is_words else "item"
