@@ -66,7 +66,7 @@ def _shown_or_folded(release):
         shown for of in (*found.phrases, *found.words, *found.loose)
         for shown in (of.tokens, *of.variations)
     }  # fmt: skip
-    every |= {run for of in every for size in range(1, len(of)) for _, run in runs(of, size)}
+    every |= {run for of in every for run in runs(of, range(1, len(of)))}
     return every & {*map(tuple, frame["tokens"].to_list())}
 
 
