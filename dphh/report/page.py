@@ -63,11 +63,13 @@ class Part:
     @property
     def what(self) -> str:
         """How much was found, and when."""
+        day = day_of(self.release.manifest)
+        if not self.tables:
+            return f"Nothing.{f' Released on {day}.' if day else ''}"
         shown = [table for table in self.tables if not table.is_aside]
         found = ", ".join(f"{table.count:,} {table.kind}" for table in shown)
-        day = day_of(self.release.manifest)
         done = "counted" if sentences.has_every_given_item(self.release.manifest) else "found"
-        return f"{found or 'nothing'} {done}{f', released on {day}' if day else ''}."
+        return f"{found} {done}{f', released on {day}' if day else ''}."
 
     @property
     def fewest(self) -> int:
