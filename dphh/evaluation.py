@@ -82,6 +82,12 @@ def evaluate(
     exact = exact_ngrams(corpus, max_n=longest) if isinstance(corpus, Corpus) else corpus
     # An item counted within groups has a row for each.
     found = release.to_polars().select("level", "tokens").unique().with_columns(found=True)
+    missing = {*found["level"]} - {*exact["level"]}
+    if missing and exact is corpus:
+        raise UsageError(
+            f"corpus: found exact counts without length {min(missing)}; give "
+            f"exact_ngrams(corpus, max_n={longest})"
+        )
     both = exact.join(found, on=["level", "tokens"], how="full", coalesce=True).with_columns(
         pl.col("found").fill_null(False), users=pl.col("exact_users").fill_null(0)
     )

@@ -74,3 +74,9 @@ def test_an_evaluation_by_hand(written):
     assert longer.row(-1)[:6] == (4, 0, 1, 0, None, None)
     with pytest.raises(UsageError, match="only releases of items and ngrams"):
         evaluate(Release(release.table, release.manifest | {"verb": "trie"}), corpus)
+
+
+def test_exact_counts_without_a_released_length_are_refused(written):
+    exact = exact_ngrams(written(TEXTS), max_n=1)
+    with pytest.raises(UsageError, match=r"without length 2; give exact_ngrams\(corpus, max_n=2\)"):
+        evaluate(release_of(("a",), ("a", "b")), exact)
