@@ -31,6 +31,7 @@ def made(tmp_path_factory):
     run's folder."""
     folder = tmp_path_factory.mktemp("made")
     texts = [*TEXTS, *((who, "good morning") for who in range(900))]
+    texts += [(who, "thank you") for who in range(900, 1_800)]
     rows = pl.DataFrame(texts, schema=["who", "what"], orient="row")
     rows.write_parquet(folder / "corpus.parquet")
     corpus = Corpus(str(folder / "corpus.parquet"), user="who", text="what")
