@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from dphh.columns import (
     DIGEST_FIELD,
     as_parquet,
     as_release_table,
+    sent_table,
     stored_table,
 )
 from dphh.errors import UsageError
@@ -245,12 +246,21 @@ class Release(Exports, InNotebooks):
         return release
 
     @classmethod
-    def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
-        """The release of a table's file and a manifest, as the ledger stores them."""
+    def from_parquet(
+        cls,
+        data: bytes,
+        manifest: dict[str, Any],
+        *,
+        read: Callable[[bytes], pa.Table] = stored_table,
+    ) -> Release:
+        """The release of a table's file and a manifest, as the ledger stores them. `read`: how the
+        file is read."""
         try:
-            table = stored_table(data)
+            table = read(data)
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
+        except UsageError:
+            raise
         except (pa.ArrowException, KeyError, OSError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
@@ -308,7 +318,7 @@ def release_of_files(table: bytes, manifest: bytes) -> Release:
         said = json.loads(manifest.decode())
     except (ValueError, RecursionError):
         raise UsageError(f"release: {MANIFEST} is not JSON; it must not be passed on") from None
-    return Release.from_parquet(table, said)
+    return Release.from_parquet(table, said, read=sent_table)
 
 
 def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:
