@@ -1,17 +1,11 @@
 -- Optimal selection for users of one item (Desfontaines, Voss, Gipson & Mandayam 2022): each user
 -- adds 1 to one word, and each count has truncated geometric noise. What is above the noise's reach
 -- is released (released_words.sql). A word that no user keeps never does, whatever its noise.
--- In: users (user_hashes, lengths, ids, words), each row with lists of many whole users;
--- $w, NULL: weights are equal.
+-- In: users (user_hashes, lengths, ids, words), each row with lists of many whole users.
 -- Out: noised (key, has_weight, noisy), drawn once, because the noise is stored in a table before
 -- anything reads it; has_weight: whether any user keeps the word.
 CREATE TEMP TABLE noised AS
 WITH
-
-given AS (
-    SELECT user_hashes, lengths, ids, words, $w AS w_of_words
-    FROM users
-),
 
 -- Of a user's words, the one with the smallest hash of word, user and salt: its weight is 1, those
 -- of all others are 0.
@@ -19,10 +13,10 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, w_of_words
+                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, NULL
             )
         ) AS contribution
-    FROM given
+    FROM users
 ),
 
 counts AS (

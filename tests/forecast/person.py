@@ -7,9 +7,6 @@ from itertools import groupby
 from math import isqrt
 from typing import Any
 
-#: Where classes of bounded users end, in twentieths of a user.
-TWENTIETHS_OF_CLASSES = (19, 14)
-
 
 @dataclass
 class Person:
@@ -105,8 +102,7 @@ class Person:
             w -= 1
         self.counted, self.added = (cap, *sorted(keys)), dict.fromkeys(keys, w)
         if w < g:
-            class_number = sum(20 * w < least * g for least in TWENTIETHS_OF_CLASSES)
-            self.added[how.keys + class_number] = -(loss * (w - g) // g)
+            self.added[how.keys] = -(loss * (w - g) // g)
         assert sum(x * x for x in self.added.values()) <= cap
 
 

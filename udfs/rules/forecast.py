@@ -39,6 +39,8 @@ COUNTS_DIVISOR = 100
 PARTS_FOR_FINDS = 5
 #: The least list size of each bin of list sizes.
 LIST_SIZE_BIN_STARTS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
+#: About the mean list size in each bin.
+MEAN_LIST_SIZES = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
 #: Purses are counted by which part of a full purse they have left.
 PURSE_PARTS = 8
 #: Parts of a purse are multiples of 1 / ONE_PART.
@@ -151,12 +153,22 @@ class Spending:
     ) -> list[tuple[Integers, Integers]]:
         """How users are counted in round 1: the squared norm that each spends on it, and the bin:
         of the list size, of the purse and, where finds are counted, of those expected."""
-        cells = len(LIST_SIZE_BIN_STARTS) + self.cells_of_purses(purses, climbs)
-        after = len(LIST_SIZE_BIN_STARTS) + PURSE_PARTS * len(self.parts)
-        of_finds = after + bins_of_list_sizes(np.maximum(expected, 1))
-        bins = bins_of_list_sizes(sizes), cells, of_finds
-        parts = (1, 1) if self.reserve is None else (1, 1, PARTS_FOR_FINDS)
-        return [(spent * part // COUNTS_DIVISOR, of) for part, of in zip(parts, bins, strict=False)]
+        lists, cells, *_ = self.bins_by_kind
+        parts_and_bins = [
+            (1, bins_of_list_sizes(sizes)),
+            (1, lists + self.cells_of_purses(purses, climbs)),
+        ]
+        if self.reserve is not None:
+            of_finds = lists + cells + bins_of_list_sizes(np.maximum(expected, 1))
+            parts_and_bins.append((PARTS_FOR_FINDS, of_finds))
+        return [(spent * part // COUNTS_DIVISOR, bins) for part, bins in parts_and_bins]
+
+    @property
+    def bins_by_kind(self) -> tuple[int, ...]:
+        """How many bins round 1 has for users: by list size, by purse and, where finds are counted,
+        by expected finds."""
+        lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(self.parts)
+        return (lists, cells) if self.reserve is None else (lists, cells, lists)
 
     @property
     def parts_for_grams(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from dphh.engines.host import DrawOnce, Host, Lookup
+from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within
 from dphh.mechanisms.running import Draws, steps_of
@@ -74,7 +74,7 @@ def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator
 def _draw(host: Host, level: SetUnionLevel) -> Any:
     assert isinstance(level, SingleLevel)
     bounding = bounding_parameters(host, level, PURPOSE)
-    host.run("single_items", reach=level.reach, w=Lookup(None), **bounding)
+    host.run("single_items", reach=level.reach, **bounding)
     # noised (key, has_weight, noisy)
     passed = host.take("released_words", threshold=level.threshold_grid)
     # passed (key, noisy)
@@ -85,4 +85,4 @@ def _draw(host: Host, level: SetUnionLevel) -> Any:
 def draws(levels: Sequence[SetUnionLevel]) -> Draws:
     (level,) = levels
     assert isinstance(level, SingleLevel)
-    yield PURPOSE, steps_of(level, PURPOSE, *STEPS, reach=level.reach, w=None)
+    yield PURPOSE, steps_of(level, PURPOSE, *STEPS, reach=level.reach)

@@ -45,7 +45,6 @@ def words_of_round(
 def single_items(
     host: PolarsHost,
     *,
-    w: Any,
     max_items: int,
     grid_bits: int,
     salt: int,
@@ -55,7 +54,7 @@ def single_items(
     purpose: str,
 ) -> Tables:
     """How many users keep each word, of which a user keeps one, and truncated geometric noise."""
-    bounding = (*USERS_COLUMNS, max_items, grid_bits, salt, w)
+    bounding = (*USERS_COLUMNS, max_items, grid_bits, salt, None)
     sums = histogram(host, host.table("users"), "contributions_of_words", *bounding)
     held = host.collect("single_items", sums.with_columns(has_weight=pl.col("weight") > 0))
     names = host.spelled(held["key"]).to_arrow() if host.randomness.is_test else None

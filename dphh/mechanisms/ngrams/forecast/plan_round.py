@@ -51,7 +51,7 @@ import numpy as np
 
 from dphh.privacy.search import ndtr
 from dphh.udfs.arrays import Floats, Integers
-from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
+from dphh.udfs.rules.forecast import MEAN_LIST_SIZES
 
 #: The weights from which each cell's is chosen.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
@@ -87,7 +87,7 @@ def weight_scaling(users_by_list_size: Floats, saturation: float = 0.0) -> Weigh
     squares sum to less than `saturation` spends that much less. Users are met once for each gram
     they hold.
     """
-    sizes = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
+    sizes = MEAN_LIST_SIZES
     met = np.maximum(users_by_list_size, 0.0) * sizes
     if met.sum() == 0:
         return lambda g: g

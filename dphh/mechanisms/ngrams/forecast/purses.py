@@ -16,7 +16,7 @@ from dphh.privacy.counts import SIGMAS_A_USER
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.forecast import (
-    LIST_SIZE_BIN_STARTS,
+    MEAN_LIST_SIZES,
     ONE_PART,
     PARTS_FOR_FINDS,
     PURSE_PARTS,
@@ -25,11 +25,11 @@ from dphh.udfs.rules.forecast import (
     count_weight,
 )
 
-#: About what part of a whole mu^2 users keep at most.
+#: What part of a whole mu^2 counts the finds of a user of many, as far as `finds_in_full` looks
+#: ahead. What users keep at most is in `reserve_for_counts`.
 MOST_KEPT = 0.7
 #: As many finds as this part of users hold at most, and no more, are counted by the share `counts`.
 PART_OF_USERS = 0.9
-_MIDDLES_OF_LIST_SIZES = LIST_SIZE_BIN_STARTS * np.where(LIST_SIZE_BIN_STARTS > 4, 1.15, 1.0)
 
 
 class PursesSeen:
@@ -66,19 +66,16 @@ class PursesSeen:
 
 def weights_of_bins(spending: Spending) -> Integers:
     """What each user who spends enough adds, in round 1, to each of the bins of users."""
-    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
-    if spending.reserve is None:
-        return np.full(lists + cells, count_weight(spending.first))
-    weights = count_weight(spending.first), count_weight(spending.first * PARTS_FOR_FINDS)
-    return np.repeat(weights, [lists + cells, lists])
+    kinds, weight = spending.bins_by_kind, count_weight(spending.first)
+    weights = weight, weight, count_weight(spending.first * PARTS_FOR_FINDS)
+    return np.repeat(weights[: len(kinds)], kinds)
 
 
 def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
     """The numbers of users that `first_round` returns: by list size; by how far they can climb and
     what part of a purse they have; and, where finds are counted, by how many they are expected to
     hold."""
-    lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(spending.parts)
-    return np.split(users, [lists] if spending.reserve is None else [lists, lists + cells])
+    return np.split(users, np.cumsum(spending.bins_by_kind)[:-1])
 
 
 def reserve_for_counts(
@@ -107,7 +104,7 @@ def finds_in_full(
     that PART_OF_USERS stay below. Where intervals are narrower with more noise still, as fewer
     users are bounded, that decides.
     """
-    sizes = _MIDDLES_OF_LIST_SIZES
+    sizes = MEAN_LIST_SIZES
     so_far = np.cumsum(users)
     many = sizes[np.searchsorted(so_far, PART_OF_USERS * so_far[-1])] if level.level == 2 else 0
     choices = planned * 2.0 ** (np.arange(41) / 4)
@@ -120,7 +117,7 @@ def finds_in_full(
 
 def mean_freed(users: Floats, before: Reserve, after: Reserve) -> float:
     """How much more than `before` users may spend on average, who keep `after`."""
-    finds = _MIDDLES_OF_LIST_SIZES.astype(np.int64)
+    finds = MEAN_LIST_SIZES.astype(np.int64)
     freed = before.of_users(finds) - after.of_users(finds)
     return float((users * freed).sum() / max(users.sum(), 1.0))
 
