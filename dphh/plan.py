@@ -92,13 +92,13 @@ class Plan(Exports):
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
-        from dphh.report.terminal import plan_text  # imports Polars
+        from dphh.report.plan_lines import plan_text
 
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
         """The part of the plan by which people decide; `describe` has the rest."""
-        from dphh.report.terminal import plan_text
+        from dphh.report.plan_lines import plan_text
 
         return plan_text(self.price, self.corpus, details=False)
 

@@ -17,32 +17,41 @@ from dphh.errors import DphhError
 from dphh.files.stopping import end_by_signal, received_signal, stopping
 from dphh.wording.options import did_you_mean, respell_options
 
-#: For each command other than the verbs, its module. The help lists the first of these before the
-#: verbs, and the others after them.
-_MODULE_OF_COMMAND = {
-    "demo": "dphh.cli.demo",
-    "check": "dphh.cli.verbs",
-    "ledger": "dphh.cli.ledger",
-    "report": "dphh.cli.saved",
-    "verify": "dphh.cli.saved",
-    "why": "dphh.cli.saved",
-    "serve": "dphh.cli.gateway",
-    "shell": "dphh.cli.shell",
+#: The commands in the order of the help, each with its module and what the help says of it.
+_COMMANDS = {
+    "demo": ("demo", "See it work: the shared words of 100,000 made-up people."),
+    "items": ("verbs", "Single items that many users hold."),
+    "ngrams": ("verbs", "Runs of up to `max_n` tokens that many users hold."),
+    "trie": ("verbs", "Sequences, grown level by level from sampled votes."),
+    "ldp-trie": ("verbs", "Sequences, grown level by level from locally randomised votes."),
+    "counts": ("verbs", "How many users hold each of given items, with intervals."),
+    "check": ("verbs", "Look at a corpus before anything is spent on it."),
+    "ledger": ("ledger", "The budget that survives the process: one SQLite file."),
+    "report": ("saved", "Show saved releases, on a page or here."),
+    "verify": ("saved", "Check whether a folder may leave."),
+    "why": ("saved", "Say why a phrase is not in a saved release."),
+    "serve": ("gateway", "Let analysts ask about the ledger's corpora."),
+    "shell": ("shell", "SQL with dphh's macros; FROM dphh_help(); lists them."),
 }
 
 
 class LazyCommands(click.Group):
-    """Commands that are imported when they are called: `dphh --version` waits for no engine."""
+    """Commands that are imported when they are called: the help and `dphh --version` wait for no
+    engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        first, *others = _MODULE_OF_COMMAND
-        return [first, *self._verb_commands(), *others]
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if (made_in := _MODULE_OF_COMMAND.get(cmd_name)) is not None:
-            command: click.Command = getattr(import_module(made_in), cmd_name)
-            return command
-        return self._verb_commands().get(cmd_name)
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"dphh.cli.{_COMMANDS[cmd_name][0]}")
+        made: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return made
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in _COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -52,11 +61,6 @@ class LazyCommands(click.Group):
         except click.UsageError as problem:
             meant = did_you_mean(args[0], self.list_commands(ctx)).capitalize()
             raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
-
-    def _verb_commands(self) -> dict[str, click.Command]:
-        from dphh.cli.verbs import VERB_COMMANDS
-
-        return VERB_COMMANDS
 
 
 _INTERRUPTED = "interrupted; `dphh ledger show` says what is spent"

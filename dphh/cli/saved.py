@@ -10,7 +10,6 @@ import click
 from dphh.cli.options import ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
-from dphh.report.terminal import changes_text
 from dphh.verifying import OWN_WORDS, WARNING
 from dphh.verifying import verify as verify_folder
 from dphh.wording.lines import in_two_columns, visible_text, with_noun
@@ -69,6 +68,8 @@ def report(
     if output is None and csv_file is None:
         for each in (release, *others):
             click.echo(repr(each))
+        from dphh.report.terminal import changes_text  # imports Polars
+
         if said := changes_text(release, earlier, top):
             click.echo(f"\n{said}")
     if csv_file is not None:

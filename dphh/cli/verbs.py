@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from dphh.checking import check as look_at
 from dphh.cli.options import (
     corpus_of_command,
     corpus_options,
@@ -30,7 +29,8 @@ from dphh.engines import check_columns
 from dphh.journal import Note
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.registry import VERBS, Verb
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, Verb
+from dphh.report.plan_lines import plan_text
 from dphh.report.sentences import number_of_items
 from dphh.run import HELP as RUN_HELP
 from dphh.wording.options import respell_options
@@ -90,8 +90,6 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(plan.sql(), nl=False)
         return
     if options["plan_only"]:
-        from dphh.report.terminal import plan_text  # imports Polars
-
         assert plan.corpus is not None
         check_columns(plan.corpus)
         if options["as_json"]:
@@ -152,7 +150,11 @@ def _warnings_kept(notes: list[str]) -> Iterator[None]:
         yield
 
 
-VERB_COMMANDS = {name.replace("_", "-"): _verb_command(verb) for name, verb in VERBS.items()}
+items = _verb_command(ITEMS)
+ngrams = _verb_command(NGRAMS)
+trie = _verb_command(TRIE)
+ldp_trie = _verb_command(LDP_TRIE)
+counts = _verb_command(COUNTS)
 
 
 @click.command(cls=GroupedCommand)
@@ -178,6 +180,8 @@ def check(
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
+    from dphh.checking import check as look_at
+
     book = Ledger(ledger_file)
     read = corpus_of_command(corpus, book, corpus_options_given(context))
     checked = look_at(read, ledger=book, engine=engine)

@@ -17,7 +17,7 @@ from dphh.mechanisms.set_union.levels import OneRoundAfterChoice, SetUnionLevel
 from dphh.price import Finds, Price, Privacy, privacy_of_corpus
 from dphh.reader.corpus import Corpus
 from dphh.report.sentences import Released, promise
-from dphh.wording.lines import number, one_line, with_noun
+from dphh.wording.lines import in_two_columns, number, one_line, with_noun, wrapped
 
 #: Lines of a plan, each (label, text). An empty label continues the line above it.
 Lines = list[tuple[str, str]]
@@ -26,6 +26,20 @@ Section = tuple[str, Lines]
 
 #: The headings of the sections that say how a run works; a short plan leaves these out.
 DETAIL_SECTIONS = ("levels", "proof")
+
+
+def plan_text(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
+) -> str:
+    given = [(option, value) for option, value in price.parameters if value is not None]
+    asked = ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
+    lines = wrapped(f"plan: {price.verb}  {asked}")
+    for heading, said in plan_sections(price, corpus, ledger):
+        if details or heading not in DETAIL_SECTIONS:
+            lines += [f"\n{heading}", *in_two_columns(said)]
+    if not details:
+        lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
+    return "\n".join(lines)
 
 
 def plan_sections(

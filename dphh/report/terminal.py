@@ -1,14 +1,10 @@
-"""Plans and releases as text for a terminal. `dphh.report.page` is the same for notebooks."""
+"""Releases as text for a terminal. `dphh.report.page` is the same for notebooks."""
 
 from __future__ import annotations
 
 from dphh.errors import printable
-from dphh.ledger import Ledger
-from dphh.price import Price
-from dphh.reader.corpus import Corpus
 from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
 from dphh.report.moves import comparison, in_words
-from dphh.report.plan_lines import DETAIL_SECTIONS, plan_sections
 from dphh.report.sentences import (
     Released,
     items_line,
@@ -17,7 +13,6 @@ from dphh.report.sentences import (
     promise_with_unit,
 )
 from dphh.wording.lines import (
-    in_two_columns,
     one_line,
     padded,
     terminal_columns,
@@ -31,20 +26,6 @@ from dphh.wording.lines import (
 SHOWN_ROWS = 10
 #: How many columns of the terminal a number, an interval and a group's name take each.
 NUMBER_WIDTH = 12
-
-
-def plan_text(
-    price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
-) -> str:
-    given = [(option, value) for option, value in price.parameters if value is not None]
-    asked = ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
-    lines = wrapped(f"plan: {price.verb}  {asked}")
-    for heading, said in plan_sections(price, corpus, ledger):
-        if details or heading not in DETAIL_SECTIONS:
-            lines += [f"\n{heading}", *in_two_columns(said)]
-    if not details:
-        lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
-    return "\n".join(lines)
 
 
 def release_text(release: Released) -> str:

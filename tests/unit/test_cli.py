@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from dphh import Release, __version__
 from dphh.cli import cli
 from dphh.errors import EngineError
+from dphh.registry import VERBS
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
 READ = ["--user", "who", "--text", "what"]
@@ -187,6 +188,12 @@ def commands(group=cli, names=()):
         context = click.Context(group)
         for name in group.list_commands(context):
             yield from commands(group.get_command(context, name), (*names, name))
+
+
+def test_the_help_lists_each_verb_with_its_summary():
+    listed = CliRunner().invoke(cli, ["--help"]).output
+    for verb in VERBS.values():
+        assert f"  {verb.name.replace('_', '-')} " in listed and f"  {verb.summary}\n" in listed
 
 
 def test_every_command_and_option_explains_itself():

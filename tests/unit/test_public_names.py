@@ -37,6 +37,8 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("import dphh; dphh.items(epsilon=1, delta=1e-7)", {*LEDGER, "scipy"}),
         ("from dphh.cli import cli; cli(['--version'], standalone_mode=False)", set()),
         ("from dphh.cli import cli; cli([], standalone_mode=False)", set()),
+        ("from dphh.cli import cli; cli(['--help'], standalone_mode=False)", set()),
+        ("import dphh; repr(dphh.items(epsilon=1, delta=1e-7))", {*LEDGER, "scipy"}),
         (
             "from dphh import Corpus, Ledger;"
             "Ledger().add('a', Corpus('/a', user='u', text='t'), 1.0, 0.0);"
