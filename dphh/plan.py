@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from inspect import Parameter as Option
@@ -163,6 +164,11 @@ def _tuples_for_lists(value: Any) -> Parameter:
     return tuple(map(_tuples_for_lists, value)) if isinstance(value, list) else value
 
 
+def asks_for_counts(options: Mapping[str, Any]) -> bool:
+    """Whether these options, and not a default, ask how many users hold what is found."""
+    return any(options.get(name) is not None for name in ("counts", "by", "min_users"))
+
+
 class VerbFunction(Protocol, Generic[Options]):
     """A verb as a function of a corpus (optional until the run) and the options of its price."""
 
@@ -189,7 +195,11 @@ def verb_function(
         asked = {name: python_value(name, value) for name, value in options.items()}
         given: Any = with_public_knowledge(asked, corpus, ledger, may_read_files=may_read_files)
         price = verb.price(*args, **given)
-        return Plan(price, None if corpus is None else verb.read(corpus, price))
+        if corpus is None:
+            return Plan(price)
+        if len(corpus.user) > 1 and price.counting is not None and not asks_for_counts(given):
+            price = verb.price(*args, **given | {"counts": 0})  # a combination is no person
+        return Plan(price, verb.read(corpus, price))
 
     first = Option("corpus", Option.POSITIONAL_OR_KEYWORD, default=None, annotation=Corpus | None)
     plan.__name__ = plan.__qualname__ = verb.name

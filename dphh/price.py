@@ -127,6 +127,8 @@ def privacy_of_corpus(price: Price, corpus: Corpus | None) -> Privacy:
         f"combination of {columns}. A person with rows in k combinations is k such users; for the "
         "person epsilon is up to k times as large, and delta more than k times"
     )
+    if ("counts", 0.0) in price.parameters:
+        caveat += ". How many hold an item is not counted: a combination is no person"
     return replace(privacy, caveats=(caveat, *privacy.caveats))
 
 

@@ -44,7 +44,8 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
     if len(corpus.user) > 1:
-        alternative = "" if price.counting is None else ", or give counts=0, which only finds"
+        finds = ", or give counts=0 without by and min_users, which only finds"
+        alternative = "" if price.counting is None else finds
         raise UsageError(
             f"user: found the columns {', '.join(corpus.user)}; {price.verb} says how many users "
             "hold an item, and a combination of columns is not a user: name the one column of user "

@@ -280,14 +280,13 @@ def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows
 
 def test_the_account_knows_its_unit_and_keeps_to_it(tmp_path, ledger):
     rows = [("ann", "may", "x")]
-    find = partial(items, counts=0)  # a combination is no person to be counted
     account = ledger.add("months", by_month(tmp_path, rows), 1.0, 1e-6)
     assert account.corpus.user == ("who", "month")
     assert "promised to each combination of who and month; less to a person" in repr(account)
     for user in ("who", "month", ["month", "who"]):
         with pytest.raises(UsageError, match="protects combinations of the columns"):
-            find(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
-    find(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+            items(by_month(tmp_path, rows, user=user), epsilon=0.1, delta=1e-8).run(ledger=ledger)
+    items(by_month(tmp_path, rows), epsilon=0.1, delta=1e-8).run(ledger=ledger)
     (entry,) = ledger.runs()
     assert entry.parameters["user"] == ["who", "month"]
     assert entry.corpus.user == ("who", "month")

@@ -3,6 +3,7 @@ the same through JSON and on the command line."""
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import dphh
-from dphh import Corpus, UsageError, items, plan_from_json, trie
+from dphh import Corpus, UsageError, items, ngrams, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.methods import METHODS as SET_UNION_METHODS
 from dphh.mechanisms.set_union.rounds import price_rounds
@@ -111,6 +112,20 @@ def test_whom_a_plan_protects_is_a_field_and_a_plan_without_it_is_refused():
         del said["protects"]
         with pytest.raises(UsageError, match="what it says of privacy differs"):
             plan_from_json(found)
+
+
+@pytest.mark.parametrize("verb", [items, partial(ngrams, max_n=2)], ids=["items", "ngrams"])
+def test_combinations_of_user_columns_are_counted_only_if_asked_for(verb):
+    pairs, cost = Corpus("x.parquet", user=("who", "day"), text="what"), (1.0, 1e-7)
+    ask = partial(verb, pairs, epsilon=cost[0], delta=cost[1])
+    plan = ask()
+    assert plan.counting is None
+    assert plan == ask(counts=0) == ask(counts=None)
+    assert plan_from_json(plan.dumps()) == plan
+    assert "How many hold an item is not counted" in " ".join(plan.describe().split())
+    for given in ({"counts": 0.3}, {"min_users": 20}, {"by": "day", "groups": "May"}):
+        with pytest.raises(UsageError, match="a combination of columns is not a user"):
+            ask(**given)
 
 
 def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
