@@ -23,7 +23,7 @@ from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking, checked_booking, fits, part_of
 from dphh.ledger.entries import Manifest
-from dphh.ledger.places import label_of
+from dphh.ledger.paying import label_of
 from dphh.ledger.spending import EDITED, guarantee_and_usage
 from dphh.price import warnings_of
 from dphh.privacy.events import events_from_json

@@ -36,9 +36,8 @@ from dphh.mechanisms.set_union.rounds import (
     round_level,
     threshold_delta,
 )
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
-from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import grid_bits

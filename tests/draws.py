@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from dphh.engines.duckdb.host import register
 from dphh.udfs.functions import functions
+from dphh.udfs.kernel.vocabulary import Vocabulary
 from dphh.udfs.noise.randomness import Randomness, RandomWords
-from dphh.udfs.text.vocabulary import Vocabulary
 
 #: How often a sound sampler may fail one statistical test.
 CHANCE = 1e-9

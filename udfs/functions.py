@@ -1,7 +1,10 @@
 """The functions that queries call, each declared once: DuckDB and Spark register the same ones, and
 Polars calls them. In a query, the function of the name NAME is `dphh_NAME`.
 
-A function of whole users gets lists: a row has many users, and none of them is in another row. On
+A function of whole users gets lists: a row has many users, one after the other, and none of them is
+in another row. For each it has a hash of the user's id (`user_hashes`), how many positions the user
+has (`lengths`), and what stands at all of them (`ids`, `keys`). What a row becomes depends on that
+row and on what the query hands over, such as the released set of the level below and a salt. On
 DuckDB and Polars a run numbers its words, and a call gets some thousand rows. On Spark each row has
 a list of its own words, of which its word ids are indices, and a call gets one row.
 """
@@ -16,7 +19,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs import whole_users as of
+from dphh.udfs.kernel.contributions import contributions_by, keys_of_counted_words
+from dphh.udfs.kernel.given_grams import keys_of_given_items
+from dphh.udfs.kernel.positions import (
+    numbers_of_released_grams,
+    numbers_of_released_words,
+    pairs_of_rows,
+    unreleased_words,
+)
 from dphh.udfs.noise.absent import (
     absent_by_cell,
     absent_nonpositive,
@@ -38,7 +48,7 @@ from dphh.udfs.rules.forecast import (
 )
 from dphh.udfs.rules.reports import reports_of_rows
 from dphh.udfs.rules.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
-from dphh.udfs.rules.weights import EqualWeights
+from dphh.udfs.rules.weights import EqualWeights, relative_weights_of_rows, weights_of_words
 
 LONG, TEXT = pa.int64(), pa.string()
 #: Arrow types of columns with a list of integers in each row: those of all users of that row.
@@ -144,33 +154,33 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
-        "unreleased": Function(of.unreleased_words, (INTS, ROW_WORDS, LOOKUP), INTS),
-        "numbers_of_words": Function(of.numbers_of_released_words, (INTS, ROW_WORDS, LOOKUP), INTS),
-        "numbers_of_grams": Function(of.numbers_of_released_grams, (LONGS, LOOKUP), INTS),
+        "unreleased": Function(unreleased_words, (INTS, ROW_WORDS, LOOKUP), INTS),
+        "numbers_of_words": Function(numbers_of_released_words, (INTS, ROW_WORDS, LOOKUP), INTS),
+        "numbers_of_grams": Function(numbers_of_released_grams, (LONGS, LOOKUP), INTS),
         "keys_of_items": Function(
-            of.keys_of_given_items,
+            keys_of_given_items,
             (INTS, INTS, ROW_WORDS, LOOKUP),
             pa.struct([("lengths", INTS), ("ids", INTS)]),
         ),
         "pairs": Function(
-            of.pairs_of_rows,
+            pairs_of_rows,
             (INTS, INTS),
             pa.struct([("lengths", INTS), ("keys", LONGS)]),
         ),
         "keys_of_words": Function(
-            of.keys_of_counted_words,
+            keys_of_counted_words,
             (*USERS_IDS, ROW_WORDS, LOOKUP, ONE_INT, ONE_INT, LOOKUP),
             LONGS,
         ),
         "contributions_of_words": Function(
-            of.contributions_by(of.weights_of_words),
+            contributions_by(weights_of_words),
             (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
-        "weight": Function(of.relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
+        "weight": Function(relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            of.contributions_by(EqualWeights),
+            contributions_by(EqualWeights),
             (*USERS_KEYS, *KINDS_OF_BOUNDING_ARGUMENTS),
             WEIGHTS_TYPE,
         ),

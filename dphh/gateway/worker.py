@@ -28,7 +28,7 @@ from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
 from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, ledger_section
 from dphh.ledger import Account, Ledger, Request
-from dphh.ledger.places import corpus_of_files
+from dphh.ledger.paying import corpus_of_files
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS
 from dphh.report.plan_lines import sections_without_ledger

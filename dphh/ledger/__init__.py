@@ -2,9 +2,9 @@
 
 Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
 `accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
-(whether one more run fits under a cap), `paying` (who pays, and whether that is allowed), `places`
-(whether a path is an account's), `schema` (the SQLite file), `entries` (requests, answers, tables),
-`spending` and `asked` (what is left, and what was asked, in words) and `backups`.
+(whether one more run fits under a cap), `paying` (whose files they are, who pays, and whether that
+is allowed), `schema` (the SQLite file), `tables` (what it has), `entries` (requests, answers),
+`spending` and `asked` (what is left, and what was asked, for readers) and `backups`.
 
 A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
 """

@@ -22,7 +22,7 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger.asked import corpus_change, corpus_in_words
 from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
-from dphh.ledger.places import corpus_of_files, holds, label_of, places_of
+from dphh.ledger.paying import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.ledger.tables import account_named, account_names, accounts_in, record_change, shares_of

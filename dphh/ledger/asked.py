@@ -1,14 +1,23 @@
-"""What a run was asked for, and what a corpus was changed to, in words that an auditor reads."""
+"""What auditors read of a ledger: what a run was asked for and what a corpus was changed to, in
+words; and every run as one table in a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from dphh.errors import UsageError
+from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.entries import Entry
-from dphh.ledger.places import label_of
+from dphh.ledger.paying import label_of
+from dphh.privacy.events import events_to_json
 from dphh.reader.content import Content, rows_in_words
-from dphh.reader.corpus import Corpus, unit_and_columns
+from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns
+from dphh.reader.paths import local_path_to_write
+from dphh.wording.cells import csv_of
 from dphh.wording.lines import one_line, with_noun
 
 #: A list of given items is shown up to so many; `dphh ledger export` has all.
@@ -84,4 +93,39 @@ def _described(corpus: Corpus) -> dict[str, str]:
         "user": unit_and_columns(corpus.user),
         **{name: f"{name} {value!r}" for name, value in corpus.content.to_json().items()},
         "where": _rows_in_words(corpus.content.where),
+    }
+
+
+_COLUMNS = (
+    "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
+    "state", "booked", "changed", "who", "analyst",
+)  # fmt: skip
+
+
+def write_runs(runs: Sequence[Entry], path: str | Path, *, replace: bool) -> None:
+    import polars as pl
+
+    target, written = local_path_to_write("export", path), io.BytesIO()
+    if target.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+    numbers = {"sequence": pl.Int64, "epsilon": pl.Float64, "delta": pl.Float64}
+    schema = {column: numbers.get(column, pl.String) for column in _COLUMNS}
+    table = pl.from_dicts([_row(run) for run in runs], schema)
+    if target.suffix == ".parquet":
+        table.write_parquet(written)
+    else:  # callers choose run ids, and a spreadsheet must not compute one as a formula
+        written.write(csv_of(table))
+    write_unless_other_file("export", target, written.getvalue(), replace=replace)
+
+
+def _row(run: Entry) -> dict[str, Any]:
+    """The run's values for `_COLUMNS`, among others."""
+    return {
+        **vars(run),
+        "accounts": json.dumps(run.accounts),
+        "source": json.dumps(as_recorded(run.corpus)),
+        "parameters": json.dumps(run.parameters),
+        "events": json.dumps(events_to_json(run.events)),
+        "booked": run.when.isoformat(),
+        "changed": run.changed.isoformat(),
     }

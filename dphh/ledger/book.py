@@ -23,6 +23,7 @@ from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError, UnknownRunError, UsageError
 from dphh.ledger.accounts import Accounts
+from dphh.ledger.asked import write_runs
 from dphh.ledger.backups import write_copy
 from dphh.ledger.budget import number_that_fit, share_used
 from dphh.ledger.entries import (
@@ -35,9 +36,7 @@ from dphh.ledger.entries import (
     StoredRelease,
     canonical_json,
 )
-from dphh.ledger.paying import check_caps, payers_of
-from dphh.ledger.places import places_of
-from dphh.ledger.run_table import write_runs
+from dphh.ledger.paying import check_caps, payers_of, places_of
 from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
@@ -100,7 +99,7 @@ class Ledger(Accounts):
         book a new run, whatever ran before. `require_account`: refuse a run that no account pays
         for.
         """
-        places = request.places  # links are resolved before the ledger is locked
+        places = places_of(request.corpus)  # links are resolved before the ledger is locked
         with writing(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is not None:
@@ -149,7 +148,7 @@ class Ledger(Accounts):
         these data, where they are known by their files; None if a run may begin or continue. What
         no data could change is refused. If there was an equal request, whose data may turn out to
         be the same, a cap refuses only when they are known."""
-        places = request.places
+        places = places_of(request.corpus)
         with reading(self.path) as con:
             found = None if again else self._find_earlier_run(con, request, data, run_id)
             if found is None:
@@ -166,7 +165,7 @@ class Ledger(Accounts):
         """Which accounts would pay for this request now, whether they allow it, and what is left
         under their caps. Changes nothing. To an analyst it tells of the analyst's shares alone: it
         is free, and would find what others have spent of an account."""
-        places = request.places
+        places = places_of(request.corpus)
         is_owner = self.analyst is None
         with reading(self.path) as con:
             payers, refused = [], None

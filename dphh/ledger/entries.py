@@ -6,12 +6,10 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
-from dphh.ledger.places import places_of
 from dphh.price import Price
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, user_option
@@ -39,10 +37,6 @@ class Request:
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
         return cls(corpus, price.verb, recorded_parameters(price, corpus), booking)
-
-    @cached_property
-    def places(self) -> frozenset[str]:
-        return places_of(self.corpus)
 
     @property
     def digest(self) -> str:

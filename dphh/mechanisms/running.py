@@ -15,8 +15,8 @@ import pyarrow as pa
 from dphh.columns import SCORED_SCHEMA
 from dphh.level import Level
 from dphh.price import Price
+from dphh.udfs.arrays import one_array
 from dphh.udfs.kernel.gathering import ReadWords
-from dphh.udfs.kernel.lists import one_array
 
 
 @dataclass(frozen=True)

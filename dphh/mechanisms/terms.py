@@ -1,13 +1,22 @@
-"""What all verbs share: the unit and adjacency, and the checks of common options."""
+"""What all prices share: the unit and adjacency; the checks of common options; the part of delta
+for draws whose distribution is not exactly the one that proofs assume; and how many users an item
+needs to be found: a plan's own number, of users who hold nothing else, and that of
+`plan.detection(profile)`, of users who hold as much as a profile assumes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import isfinite
+from math import ceil, isfinite, nextafter
+from typing import Any
+
+import numpy as np
 
 from dphh.errors import UsageError
-from dphh.level import Level
+from dphh.level import Level, Noise
 from dphh.privacy.events import Event
+from dphh.privacy.search import least_whole
+from dphh.udfs.rules.weights import weight
 from dphh.wording.options import check_whole
 
 #: Levels; their events, which state their cost; and the parts of delta, each (purpose, amount).
@@ -62,3 +71,90 @@ def checked_arithmetic_delta(arithmetic: float, epsilon: float, delta: float) ->
             f"proved down to delta {8 * arithmetic:.1e}: give a larger delta or a smaller epsilon"
         )
     return arithmetic
+
+
+#: A bound on the distance, in total variation, between a draw from the noise's table and from the
+#: exact noise.
+LARGEST_TABLE_DISTANCE = Fraction(1, 2**232)
+
+
+def delta_of_distance(distance: Fraction, epsilon: float) -> float:
+    """The delta for draws whose distribution is within this distance, in total variation, of the
+    exact one: (1 + e^epsilon) times the distance, as both neighbours' draws are replaced."""
+    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
+    return nextafter(float(distance * scale), 1.0)
+
+
+def arithmetic_delta(max_items: int, epsilon: float) -> float:
+    """The delta for the table's distance from the exact Gaussian, in one level.
+
+    Only the counts that differ between two neighbours, at most D0 of them, need the exact noise;
+    the other draws have the same distribution.
+    """
+    return delta_of_distance(max_items * LARGEST_TABLE_DISTANCE, epsilon)
+
+
+def spurious_draws_delta(epsilon: float) -> float:
+    """The delta for the draws of a level's spurious grams, out of at most 2^62 valid ones.
+
+    Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which
+    draws how many pass, is below 2^-212 (`draw_binomial`).
+    """
+    return delta_of_distance(2**62 * LARGEST_TABLE_DISTANCE + Fraction(1, 2**212), epsilon)
+
+
+def forecast_draws_delta(epsilon: float) -> float:
+    """The delta for the distance of a level's draws from the exact distributions, in all rounds.
+
+    At most 2^62 valid grams with separate noise would be 2^64 table draws in three rounds. There
+    are at most 2^22 cells, whose binomials and conditional draws are within 2^-150 each.
+    """
+    return delta_of_distance(2**64 * LARGEST_TABLE_DISTANCE + Fraction(2**25, 2**150), epsilon)
+
+
+#: The ways that a run may find the items of one length: each is some rounds, any of which may. A
+#: round is a level at which users weigh items, with its threshold.
+Ways = Sequence[Sequence[Any]]
+#: More users than there are people.
+NO_NUMBER = 1 << 40
+
+
+def users_needed(ways_by_length: Sequence[Ways], held_by_length: Sequence[int]) -> int:
+    """How many users an item of the last length needs, if each of them holds so many items of each
+    length; NO_NUMBER if no number is enough.
+
+    An item of k tokens is found if all its pieces are: k - j + 1 of length j, each missed with its
+    own probability, so their sum bounds the failure. A run misses a piece if all of its rounds do,
+    so the round that is least likely to miss it gives a bound; and the run may go the worst way.
+    """
+    longest = len(ways_by_length)
+
+    def is_found_by(users: int) -> bool:
+        by_length = zip(range(longest), ways_by_length, held_by_length, strict=True)
+        missed = sum(
+            (longest - shorter)
+            * max(min(_missed_by(level, users, held) for level in rounds) for rounds in ways)
+            for shorter, ways, held in by_length
+        )
+        return missed <= 1 - FINDING_PROBABILITY
+
+    return least_whole(is_found_by, 0) if is_found_by(NO_NUMBER) else NO_NUMBER
+
+
+def _missed_by(level: Any, users: int, held: int) -> Fraction:
+    """The probability that an item which `users` users hold stays below the threshold. For a user
+    who holds more than `max_items`, a random choice of that many counts."""
+    own = weight(level.grid_bits, min(held, level.max_items))
+    if held <= level.max_items:
+        noise: Noise = level.noise
+        return 1 - noise.tail_lower_bound(level.threshold_grid - users * own)
+    from scipy.stats import binom  # slow to import
+
+    share = level.max_items / held
+    low, high = binom.ppf([1e-9, 1 - 1e-9], users, share)
+    step = max(1, ceil((high - low) / 2000))
+    counted = np.arange(int(low), int(high) + step, step)
+    # A number in `counted` stands for all numbers up to the next one, which are not smaller: so the
+    # probability of finding the item is underestimated (except for the 1e-9 below the first one).
+    mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
+    return Fraction(float(mass @ level.chances_to_miss(counted * own)))

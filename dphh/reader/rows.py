@@ -30,14 +30,13 @@ from dphh.reader.files import (
 from dphh.reader.identity import digest_of_sum, sum_of_hashes
 from dphh.reader.paths import duckdb_file_of
 from dphh.reader.tables import TEXT_FORMATS, table_of_database
-from dphh.reader.views import OpenedCorpus, open_corpus
+from dphh.reader.views import OpenedCorpus, open_corpus, tokens_by_duckdb
 from dphh.sql import query
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
-from dphh.udfs.text.tokens import tokens_by_duckdb
 
 if TYPE_CHECKING:  # it imports Polars
-    from dphh.udfs.text.vocabulary import Vocabulary
+    from dphh.udfs.kernel.vocabulary import Vocabulary
 
 
 #: Shares of the memory limit: the most that texts use while users are gathered, what is reserved

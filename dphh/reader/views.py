@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -21,9 +21,11 @@ from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.reader.tables import own_type, rows_of_table, schema_of_table
 from dphh.sql import identifier, literal, query
-from dphh.udfs.text.tokens import tokens_by_duckdb
 
 SOURCE_TABLE_NAME = "corpus_rows"
+#: Connections that make tokens and that no thread uses now. (What Python stores by thread is lost
+#: for the threads of an engine.)
+_FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
 LONG_TEXT_BYTES = 1 << 13
@@ -274,3 +276,34 @@ def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, .
             "pattern is no regular expression, or a token is too long where too_long='error'"
         ) from None
     return [tuple(token for token in tokens or () if token) for tokens in found.to_pylist()]
+
+
+def tokens_by_duckdb(content: pa.Array, column: str, expression: str) -> Any:
+    """The tokens of each row of `content`, by an SQL expression (`tokens_sql`) that calls the
+    content `column`: a batch at a time and for all engines, so that there is one definition
+    (`sql/rows/text.sql`), one dialect of regular expressions and one version of Unicode."""
+    try:
+        con = _FREE_CONNECTIONS.pop()
+    except IndexError:
+        con = _new_connection()
+    con.register("rows", pa.table({column: content}))
+    try:
+        lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
+    except duckdb.Error as problem:
+        # DuckDB's message is replaced: it may quote the row, and engines log errors. Only the text
+        # 'dphh: too long' is kept, with which the expression may call error().
+        too_long = "dphh: too long" in str(problem)
+        said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
+        raise type(problem)(said) from None
+    finally:
+        con.unregister("rows")
+        _FREE_CONNECTIONS.append(con)
+    return lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
+
+
+def _new_connection() -> duckdb.DuckDBPyConnection:
+    """A new connection that has the macros that make tokens. Its one thread keeps rows in order."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("SET enable_progress_bar = false")
+    con.execute(query("text"))
+    return con

@@ -11,7 +11,7 @@ from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import part_of, share_used
 from dphh.ledger.entries import Change
-from dphh.ledger.places import label_of
+from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns

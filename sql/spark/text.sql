@@ -1,6 +1,6 @@
 -- The functions of texts and sequences that level queries call, for Spark. How content becomes
 -- tokens is defined once, by the macros of ../rows/text.sql: DuckDB makes the tokens on Spark's
--- executors (udfs/text/tokens.py).
+-- executors (reader/views.py).
 
 -- Refuses text that is not UTF-8: Spark reads text columns without a look at their bytes.
 CREATE OR REPLACE TEMPORARY FUNCTION checked (content STRING) RETURNS STRING

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError
 from dphh.reader.corpus import as_sequences
-from dphh.reader.views import tokens_of_texts
-from dphh.udfs.text.tokens import tokens_by_duckdb
+from dphh.reader.views import tokens_by_duckdb, tokens_of_texts
 from tests.engines.levels import expected, few, histogram
 
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "

@@ -17,7 +17,7 @@ from dphh.run import release_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
-from dphh.udfs.text.vocabulary import Vocabulary
+from dphh.udfs.kernel.vocabulary import Vocabulary
 from tests.engines.levels import unstored
 
 Rows = list[tuple[int, list[str]]]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS
-from dphh.privacy.draws import LARGEST_TABLE_DISTANCE, forecast_draws_delta
+from dphh.mechanisms.terms import LARGEST_TABLE_DISTANCE, forecast_draws_delta
 from dphh.udfs.kernel.contributions import PIECE_SIZE
 from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.noise.table import Bins

@@ -11,7 +11,7 @@ import pytest
 from dphh import Corpus
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.places import holds, places_of
+from dphh.ledger.paying import holds, places_of
 from dphh.reader.identity import state_of_files
 from dphh.reader.paths import absolute_place
 from tests.ledger.asked import ask

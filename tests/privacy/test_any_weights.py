@@ -11,14 +11,14 @@ from scipy.stats import norm
 
 from dphh import items
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.privacy import any_weights
-from dphh.privacy.any_weights import (
+from dphh.privacy import set_union
+from dphh.privacy.events import DeltaEvent
+from dphh.privacy.set_union import (
     MOST_SINGLE_ITEM_TAIL,
     any_weights_cost,
     any_weights_delta,
     any_weights_threshold,
 )
-from dphh.privacy.events import DeltaEvent
 from dphh.udfs.noise.table import rounded_gaussian
 
 Weights = NDArray[np.int64]
@@ -115,12 +115,12 @@ def test_the_cost_of_an_interval_is_at_least_that_of_both_its_ends(sigma, unit, 
         return
     noise = rounded_gaussian(sigma)
     threshold = any_weights_threshold(noise, unit, items, delta)
-    ends = np.array(any_weights._ends_of_weight_intervals(unit), dtype=float)
+    ends = np.array(set_union._ends_of_weight_intervals(unit), dtype=float)
     rest = np.sqrt((unit**2 - ends**2) / (items - 1))
     heavy = norm.sf((threshold - 0.5 - ends) / sigma)
     exact = heavy + (items - 1) * norm.sf((threshold - 0.5 - rest) / sigma)
-    found = any_weights._costs_of_weight_intervals(noise, unit, items, threshold)
-    said = np.array([float(Fraction(cost, any_weights.TABLE_ONE)) for cost in found])
+    found = set_union._costs_of_weight_intervals(noise, unit, items, threshold)
+    said = np.array([float(Fraction(cost, set_union.TABLE_ONE)) for cost in found])
     assert (said >= exact[:-1] * (1 - 1e-9)).all()
     assert (said >= exact[1:] * (1 - 1e-9)).all()
 
@@ -149,7 +149,7 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised():
 
 
 def test_what_floats_say_is_where_the_search_begins_and_no_more(monkeypatch):
-    monkeypatch.setattr(any_weights, "_approximate_cost", lambda *_: 0.0)
+    monkeypatch.setattr(set_union, "_approximate_cost", lambda *_: 0.0)
     noise = rounded_gaussian(90)
     threshold = any_weights_threshold(noise, 64, 20, 1e-3)
     worst = max(passing(each, threshold, 90) for each in (*one_heavy(64, 20), *equal(64, 20)))

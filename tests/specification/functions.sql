@@ -1,5 +1,5 @@
 -- The functions of the plain queries, in exact integer arithmetic. Engines compute the same for
--- many users at a time (udfs/kernel/contributions.py, udfs/text/hashes.py). dphh_noise and
+-- many users at a time (udfs/kernel/contributions.py, udfs/arrays.py). dphh_noise and
 -- dphh_word are no macros, because they use the randomness of a run.
 -- noqa: disable=CP05
 

@@ -22,10 +22,10 @@ import pytest
 from dphh.errors import EngineOutOfResources
 from dphh.sql import query
 from dphh.testing import SeededRandomness
+from dphh.udfs.arrays import hash_texts
 from dphh.udfs.functions import functions
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.positions import indices_by_word
-from dphh.udfs.text.hashes import hash_texts
 from tests.conftest import HERE
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")

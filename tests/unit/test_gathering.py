@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh.errors import EngineOutOfResources
+from dphh.udfs.arrays import hash_texts
 from dphh.udfs.kernel import gathering as module
 from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, ReadWords, TextReader, rows_of_users
-from dphh.udfs.text.hashes import hash_texts
-from dphh.udfs.text.vocabulary import Vocabulary
+from dphh.udfs.kernel.vocabulary import Vocabulary
 
 Text = tuple[int, list[str]]
 TEXTS = st.lists(

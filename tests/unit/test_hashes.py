@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs.text import vocabulary
-from dphh.udfs.text.hashes import hash_texts
-from dphh.udfs.text.vocabulary import Vocabulary
+from dphh.udfs.arrays import hash_texts
+from dphh.udfs.kernel import vocabulary
+from dphh.udfs.kernel.vocabulary import Vocabulary
 
 WORDS = ["", "a", "é", "日本", "\0", "\0\0", "12345678", "123456789", "x" * 1000, "x" * 1001]
 MASK = 2**64 - 1

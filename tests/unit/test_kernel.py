@@ -6,10 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs.kernel.contributions import are_kept, contributions, distinct_pairs
+from dphh.udfs.kernel.contributions import (
+    are_kept,
+    contributions,
+    distinct_pairs,
+    keys_of_counted_words,
+)
 from dphh.udfs.kernel.positions import KeyIndex, WordsOfBlock
 from dphh.udfs.rules.weights import EqualWeights, weight
-from dphh.udfs.whole_users import keys_of_counted_words
 
 BITS, CAP = 10, 4
 

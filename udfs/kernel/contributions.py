@@ -1,6 +1,6 @@
 """The kernel: what whole users add to a level's sums (their distinct keys, bounded and weighed).
 
-Every engine calls it with whole users in rows of lists (`whole_users.py`). A user's contribution
+Every engine calls it with whole users in rows of lists (`udfs/functions.py`). A user's contribution
 depends on the user's own keys and name, on earlier releases and on the level's salt. It does not
 depend on the other users of the block, nor on which attempt of a task runs.
 
@@ -17,10 +17,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.udfs.arrays import Integers
-from dphh.udfs.text.hashes import Hashes, mix_bits, unmixed_hashes
+from dphh.udfs.arrays import (
+    Hashes,
+    Integers,
+    all_in_first_row,
+    lengths_of,
+    lists_of,
+    mix_bits,
+    one_array,
+    unmixed_hashes,
+    values_of,
+)
+from dphh.udfs.kernel.positions import WordsWithIds, values_of_ids
 
 #: About how many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 17
@@ -180,3 +191,55 @@ def sums_by_key(
         keys, weight = keys.take(some), weight.take(some)
     first = first_occurrences(keys)
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight
+
+
+def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
+    """Makes a function of the Arrow columns (user_hashes, lengths, keys, *parameters). It returns
+    the keys and weights that the users of all these rows add, all in the first row, by the rule
+    `make_rule(*parameters)`.
+    """
+
+    def contributions_of_rows(
+        user_hashes: Any, lengths: Any, keys: Any, *parameters: Any
+    ) -> pa.Array:
+        hashes, counts, rows = map(one_array, (user_hashes, lengths, keys))
+        rule = make_rule(*parameters)
+        added = contributions(values_of(hashes), values_of(counts), values_of(rows), rule)
+        return all_in_first_row(len(rows), *added)
+
+    return contributions_of_rows
+
+
+def keys_of_counted_words(
+    user_hashes: Any,
+    lengths: Any,
+    ids: Any,
+    words: WordsWithIds,
+    keys_by_id: NDArray[np.int64],
+    first_unlisted_key: int,
+    max_items: int,
+    salt: int,
+) -> pa.Array:
+    """`dphh_keys_of_words`: the key of the word at each position, or -1 if the user does not count
+    for the word.
+
+    A user counts for all words of the public list, whose keys are their numbers in the list, and
+    for at most `max_items` others (`dropped_pairs`), whose keys are `first_unlisted_key` or above.
+    """
+    lists = one_array(ids)
+    hashes, held_ids = values_of(one_array(user_hashes)), values_of(lists)
+    keys = values_of_ids(keys_by_id, held_ids)
+    unlisted = np.flatnonzero(keys >= first_unlisted_key)
+    users = np.repeat(np.arange(len(hashes)), values_of(one_array(lengths))).take(unlisted)
+    # A user with few positions of unlisted words is not over-full.
+    many = np.bincount(users, minlength=len(hashes)) > max_items
+    some = np.flatnonzero(many.take(users))
+    if len(some):
+        unlisted, users = unlisted.take(some), users.take(some)
+        unlisted_ids = held_ids.take(unlisted).astype(np.int64)
+        distinct_ids, owner = distinct_pairs(unlisted_ids, users)
+        held = HeldKeys(distinct_ids, owner, np.bincount(owner, minlength=len(hashes)), hashes)
+        dropped = dropped_pairs(held, max_items, salt, words.hashes().take)
+        pairs = (owner.take(dropped) << 32) | distinct_ids.take(dropped)
+        keys[unlisted[np.isin((users << 32) | unlisted_ids, pairs)]] = -1
+    return lists_of(lengths_of(lists), keys)

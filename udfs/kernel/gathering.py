@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Integers, hash_texts, lengths_of, lists_of, one_array
 from dphh.udfs.kernel.contributions import first_occurrences
-from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
     ARRAY_TYPES,
@@ -29,10 +28,9 @@ from dphh.udfs.kernel.spilled_texts import (
     position_indices,
     slices_by_positions,
 )
-from dphh.udfs.text.hashes import hash_texts
 
 if TYPE_CHECKING:  # it imports Polars
-    from dphh.udfs.text.vocabulary import Vocabulary
+    from dphh.udfs.kernel.vocabulary import Vocabulary
 
 #: Texts are read, and rows are cut, in batches of about this many bytes.
 BATCH_BYTES = 1 << 23
@@ -166,7 +164,7 @@ class Gathering:
         self._waiting: list[tuple[Any, ...]] = []
         self._waiting_bytes = 0
         self._texts = {name: GrowingArray(of_name) for name, of_name in ARRAY_TYPES.items()}
-        from dphh.udfs.text.vocabulary import Vocabulary
+        from dphh.udfs.kernel.vocabulary import Vocabulary
 
         self._names = Vocabulary()
         #: Why texts could not be written to the folder or read from it; then the run must end.

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Integers, lengths_of, lists_of, one_array, sums_of_runs, values_of
 from dphh.udfs.kernel.contributions import distinct_pairs
 from dphh.udfs.kernel.positions import KeyIndex, WordsWithIds, indices_by_word, values_of_ids
 
@@ -121,3 +121,16 @@ class GivenGramsByWordId:
         owner = np.repeat(np.arange(len(lengths)), lengths)[at]
         owner, keys = distinct_pairs(owner, keys)
         return np.bincount(owner, minlength=len(lengths)), keys.astype(np.int32)
+
+
+def keys_of_given_items(
+    lengths: Any, ids: Any, words: WordsWithIds, given: GivenGramsByWordId
+) -> pa.Array:
+    """`dphh_keys_of_items(lengths, ids, words, given)`: how many keys each user has, and the keys:
+    one for each given item that the user holds, and each group of texts in which the user does. The
+    engine makes `given` by word id, from `words`."""
+    users, held = one_array(lengths), one_array(ids)
+    counts, keys = given.keys_of_users(values_of(users), values_of(held))
+    rows = lengths_of(users)
+    found = lists_of(rows, counts.astype(np.int32)), lists_of(sums_of_runs(rows, counts), keys)
+    return pa.StructArray.from_arrays(found, ["lengths", "ids"])

@@ -19,9 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.lists import one_array, sums_of_runs
-from dphh.udfs.text.hashes import Hashes, hash_texts, unmixed_hashes
+from dphh.udfs.arrays import (
+    Hashes,
+    Integers,
+    hash_texts,
+    lengths_of,
+    lists_of,
+    one_array,
+    sums_of_runs,
+    unmixed_hashes,
+    values_of,
+)
 
 #: How many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 16
@@ -220,3 +228,41 @@ def values_by_key(table: Any, words_with_ids: WordsWithIds | None) -> Any:
 def indices_by_word(words: Any) -> ValuesByWord:
     """By word, its index in this Arrow array of distinct words; -1 for every other word."""
     return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)
+
+
+def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
+    """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
+    an earlier round released. The engine makes `released` by word id, from `words`."""
+    lists = one_array(ids)
+    if released is None:  # before the first round
+        return lists
+    held = values_of(lists)
+    left = np.where(released.take(held, mode="clip") >= 0, np.int32(-1), held)  # ends stay negative
+    return lists_of(lengths_of(lists), left)
+
+
+def numbers_of_released_words(
+    ids: Any, words: WordsWithIds, released: NDArray[np.int32]
+) -> pa.Array:
+    """`dphh_numbers_of_words(ids, words, released)`: for each word id of `ids`, its `released[id]`,
+    a word's number among the released words or -1. The engine makes it by word id, from `words`."""
+    lists = one_array(ids)
+    return lists_of(lengths_of(lists), values_of_ids(released, values_of(lists)))
+
+
+def numbers_of_released_grams(keys: Any, released: KeyIndex) -> pa.Array:
+    """`dphh_numbers_of_grams(keys, released)`: at each position the number of the gram among the
+    released ones, or -1."""
+    lists = one_array(keys)
+    return lists_of(lengths_of(lists), released.indices(values_of(lists)))
+
+
+def pairs_of_rows(lengths: Any, grams: Any) -> pa.Array:
+    """`dphh_pairs(lengths, grams)`: how many positions each user has, and the key of the pair that
+    begins at each position: the gram there and the gram at the next one. Positions that belong to
+    no pair are removed."""
+    users = one_array(lengths)
+    kept, keys = pairs_of_neighbours(values_of(users), values_of(one_array(grams)))
+    counts = lengths_of(users)
+    found = lists_of(counts, kept), lists_of(sums_of_runs(counts, kept), keys)
+    return pa.StructArray.from_arrays(found, ["lengths", "keys"])

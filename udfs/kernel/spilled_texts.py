@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dphh.udfs.arrays import Integers
-from dphh.udfs.text.hashes import mix_bits, unmixed_hashes
+from dphh.udfs.arrays import Integers, mix_bits, unmixed_hashes
 
 #: Users are divided into 2^PART_BITS parts. As many parts as fit into memory are read together.
 PART_BITS = 6

@@ -40,8 +40,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.lists import lists_of
+from dphh.udfs.arrays import Integers, lists_of
 from dphh.udfs.noise.binomials import (
     draw_binomial,
     draw_binomial_of_any_size,

@@ -2,5 +2,5 @@
 
 `weights.py`: equal weights, weights in proportion, and by earlier noised weights; `forecast.py`:
 the two rounds of the ladder; `counts.py`; `votes.py` (trie); `reports.py` and
-`subset_selection.py` (ldp_trie). May import: `kernel/`, `noise/`, `text/`. Begin at `weights.py`.
+`subset_selection.py` (ldp_trie). May import: `kernel/`, `noise/`. Begin at `weights.py`.
 """

@@ -31,9 +31,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Integers, all_in_first_row, one_array, values_of
 from dphh.udfs.kernel.contributions import distinct_pairs
-from dphh.udfs.kernel.lists import all_in_first_row, one_array, values_of
 from dphh.udfs.rules.weights import floor_roots
 
 

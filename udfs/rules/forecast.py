@@ -21,14 +21,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Integers, all_in_first_row, lengths_of, lists_of, one_array, values_of
 from dphh.udfs.kernel.contributions import (
     distinct_pairs,
     first_occurrences,
     pieces_of_users,
     sums_by_key,
 )
-from dphh.udfs.kernel.lists import all_in_first_row, lengths_of, lists_of, one_array, values_of
 from dphh.udfs.kernel.positions import KeyIndex
 from dphh.udfs.rules.weights import floor_roots, weights_in_proportion
 

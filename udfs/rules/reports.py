@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.errors import UsageError
-from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.lists import lists_of
+from dphh.udfs.arrays import Integers, lists_of
 from dphh.udfs.noise.randomness import (
     Randomness,
     check_keys,

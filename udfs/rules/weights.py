@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from dphh.udfs.arrays import Integers
-from dphh.udfs.kernel.contributions import ONE_W, HeldKeys, dropped_pairs
-from dphh.udfs.text.hashes import Hashes, unmixed_hashes
+from dphh.udfs.arrays import Hashes, Integers, one_array, unmixed_hashes
+from dphh.udfs.kernel.contributions import ONE_W, HeldKeys, WeightRule, dropped_pairs
+from dphh.udfs.kernel.positions import WordsWithIds
 
 #: The integer for the least w, 1/20.
 LEAST_W = ONE_W // 20
@@ -167,3 +169,24 @@ def round_precision(first_round: RoundNoise, this_round: RoundNoise) -> int:
     finer = this_round.bits - first_round.bits
     precision = (FIRST_PRECISION * first_round.sigma**2 << finer) // this_round.sigma**2
     return min(max(precision, 1), MOST_PRECISION)
+
+
+def weights_of_words(
+    words: WordsWithIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
+) -> WeightRule:
+    """The rule of `dphh_contributions_of_words`: weights by the w of each word; equal ones if `w`
+    is None. Words are chosen by their spelling, and stay in the result even if all their weights
+    are 0."""
+    hash_keys = words.hashes().take
+    if w is None:
+        return EqualWeights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
+    return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
+
+
+def relative_weights_of_rows(
+    noised_weights: Any, total_precision: int, deviation: int, threshold: int
+) -> pa.Array:
+    """`dphh_weight(noisy_sum, total_precision, deviation, threshold)`: the relative weight w of
+    each item, by its earlier noised weights (`dphh.udfs.rules.weights`)."""
+    public = ReweighingNumbers(total_precision, deviation, threshold)
+    return pa.array(public.relative_weights(one_array(noised_weights).to_numpy()))

@@ -13,12 +13,12 @@ from dphh.reader.corpus import Corpus
 from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.rows import Limits, Rows, register_arrow
 from dphh.sql import query
+from dphh.udfs.arrays import one_array
 from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function, functions
 from dphh.udfs.kernel.gathering import ReadWords
-from dphh.udfs.kernel.lists import one_array
 from dphh.udfs.kernel.positions import WordsWithIds, values_by_key
+from dphh.udfs.kernel.vocabulary import Vocabulary
 from dphh.udfs.noise.randomness import Randomness
-from dphh.udfs.text.vocabulary import Vocabulary
 
 _DUCKDB_TYPES = {
     pa.int64(): "BIGINT",

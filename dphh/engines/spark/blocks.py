@@ -15,11 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.reader.views import tokens_by_duckdb
+from dphh.udfs.arrays import (
+    hash_texts,
+    lengths_of,
+    lists_of,
+    mix_bits,
+    one_array,
+    sums_of_runs,
+    unmixed_hashes,
+)
 from dphh.udfs.kernel.gathering import Gathering, ReadWords, Users, slices_by_bytes
-from dphh.udfs.kernel.lists import lengths_of, lists_of, one_array, sums_of_runs
-from dphh.udfs.text.hashes import hash_texts, mix_bits, unmixed_hashes
-from dphh.udfs.text.tokens import tokens_by_duckdb
-from dphh.udfs.text.vocabulary import Vocabulary
+from dphh.udfs.kernel.vocabulary import Vocabulary
 
 BLOCKS_SCHEMA = "user_hashes binary, lengths binary, ids binary, words array<string>"
 #: The last block of a task may have fewer positions than this.

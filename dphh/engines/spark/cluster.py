@@ -178,8 +178,8 @@ def check_workers(spark: SparkSession) -> None:
 
 
 def version_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from dphh.reader.views import tokens_by_duckdb  # noqa: F401
     from dphh.udfs.functions import functions  # noqa: F401 - with all that they import
-    from dphh.udfs.text.tokens import tokens_by_duckdb  # noqa: F401
 
     for _ in batches:
         yield pa.RecordBatch.from_arrays([pa.array([version("dphh")])], ["version"])

@@ -35,8 +35,7 @@ from dphh.reader.files import (
 )
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.views import Loader, refuse_unclear_types, tokens_sql
-from dphh.udfs.text.tokens import tokens_by_duckdb
+from dphh.reader.views import Loader, refuse_unclear_types, tokens_by_duckdb, tokens_sql
 
 SOURCE_VIEW_NAME = "corpus_rows"
 #: A function that takes what is to be called when the run ends.

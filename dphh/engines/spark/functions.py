@@ -24,8 +24,8 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.pandas.types import from_arrow_type
 
 from dphh.errors import EngineOutOfResources
+from dphh.udfs.arrays import lists_of, one_array
 from dphh.udfs.functions import INTS, LONGS, LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function
-from dphh.udfs.kernel.lists import lists_of, one_array
 from dphh.udfs.kernel.positions import WordsOfBlock, values_by_key
 
 #: Typed as Any, because its overloads need annotations that Arrow's types do not have here.

@@ -23,10 +23,10 @@ from typing import ClassVar
 from dphh.columns import checked_groups
 from dphh.errors import UsageError
 from dphh.level import FoundCounts
+from dphh.mechanisms.terms import arithmetic_delta
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_grid_bits
-from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest_positive, split_sigma
 from dphh.wording.options import check_whole

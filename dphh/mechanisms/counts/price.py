@@ -43,12 +43,12 @@ from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
     UNIT,
+    arithmetic_delta,
     check_budget,
     checked_arithmetic_delta,
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import FEW_KEYS, MOST_KEYS, counts_grid_bits, sigma_on_grid
-from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.udfs.noise.table import rounded_gaussian

@@ -25,17 +25,18 @@ from math import ceil
 
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
     LevelsEventsDeltaParts,
+    arithmetic_delta,
     checked_arithmetic_delta,
+    spurious_draws_delta,
+    users_needed,
 )
 from dphh.price import Finds
-from dphh.privacy.draws import arithmetic_delta, spurious_draws_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold

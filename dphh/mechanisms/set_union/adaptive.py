@@ -2,7 +2,7 @@
 
 From the second round on, users give more to items near the threshold, according to the noised
 weights of all earlier rounds, released or not (`dphh.udfs.rules.weights`). The thresholds of
-these rounds hold for any weights (`dphh.privacy.any_weights`). If the first round finds almost
+these rounds hold for any weights (`dphh.privacy.set_union`). If the first round finds almost
 nothing, one round replaces the others, within both of their amounts. What is not released stays in
 the engine. The proof: docs/items.md.
 """

@@ -34,9 +34,8 @@ from dphh.mechanisms.set_union.rounds import (
     round_levels,
     threshold_delta,
 )
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
-from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.search import least_whole

@@ -15,9 +15,8 @@ from __future__ import annotations
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.set_union.rounds import RoundsAndCost, round_level, threshold_delta
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
-from dphh.privacy.draws import arithmetic_delta
 from dphh.privacy.events import DeltaEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import delta_shares, grid_bits

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, found_counts_of
-from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.set_union.levels import (
     ChoiceLevel,
     OneRoundAfterChoice,
@@ -20,7 +19,7 @@ from dphh.mechanisms.set_union.levels import (
 )
 from dphh.mechanisms.set_union.methods import METHODS
 from dphh.mechanisms.set_union.rounds import RoundsAndCost
-from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT
+from dphh.mechanisms.terms import ADJACENCY, FINDING_PROBABILITY, UNIT, users_needed
 from dphh.price import Finds, Price, Privacy
 from dphh.wording.options import check_choice
 

@@ -9,12 +9,16 @@ from typing import Any
 
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, checked_arithmetic_delta
-from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
-from dphh.privacy.draws import arithmetic_delta
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
+from dphh.privacy.set_union import (
+    any_weights_delta,
+    any_weights_threshold,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+)
 from dphh.udfs.noise.table import rounded_gaussian
 
 ROUNDS = 3

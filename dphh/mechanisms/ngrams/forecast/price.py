@@ -22,7 +22,6 @@ from math import ceil, floor, isqrt, log2
 from dphh.errors import UsageError
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.needed import users_needed
 from dphh.mechanisms.ngrams.forecast.shares import (
     FIRST_OF_TWO_ROUNDS_PART,
     THRESHOLDS_DELTA_SHARE,
@@ -36,11 +35,13 @@ from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     LevelsEventsDeltaParts,
+    arithmetic_delta,
     checked_arithmetic_delta,
+    forecast_draws_delta,
+    users_needed,
 )
 from dphh.price import Finds
 from dphh.prior import Prior
-from dphh.privacy.draws import arithmetic_delta, forecast_draws_delta
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.set_union import (

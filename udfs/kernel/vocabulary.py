@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dphh.udfs.text.hashes import Hashes, hash_texts
+from dphh.udfs.arrays import Hashes, hash_texts
 
 Ids = NDArray[np.int32]
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
