@@ -15,7 +15,7 @@ CELLS = (*cells_union.CELLS, *cells_prior.CELLS, *cells_votes.CELLS)
 #: Of many small runs, which cost less on Polars.
 MANY_RUNS = (
     *("forecast_new_pair", "forecast_shared_pair", "dpne_new_pair", "counts_over"),
-    *("lifted_pair", "ldp_trie_sums"),
+    *("lifted_pair", "ldp_trie_sums", "purse_counts", "purse_counts_without"),
 )
 
 

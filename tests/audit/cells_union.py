@@ -23,6 +23,7 @@ from dphh.udfs.rules.weights import weight
 from dphh.wording.lines import with_noun
 from tests.audit.corpora import WORDS, extra, groups_of, of_rows, others, written
 from tests.audit.measure import Measured, counted, in_turn, released_once, scores
+from tests.draws import curve
 
 Floats = NDArray[np.float64]
 #: So few others that runs are small, so many that what they hold passes.
@@ -285,6 +286,45 @@ def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
     return Measured.of(plan, says, counted(speaks[with_user], speaks[~with_user]), None)
 
 
+def purse_counts(engine: str, folder: Path, size: int) -> Measured:
+    return _counts_within_purses(engine, size, leaves=False)
+
+
+def purse_counts_without(engine: str, folder: Path, size: int) -> Measured:
+    return _counts_within_purses(engine, size, leaves=True)
+
+
+def _counts_within_purses(engine: str, size: int, leaves: bool) -> Measured:
+    """A user of what 60 others hold, by the counts of it all, for which finding left enough; who
+    comes, or `leaves`. With the rounds of words, what the user added is within the price."""
+    plan = ngrams(**{**LADDER, "counts": 0.999}, max_n=3, max_items=6, method="forecast")
+    epsilon, gaussian, groups, held_by = plan.privacy.epsilon, 0.0, 30, 60
+    texts = [" ".join(f"w{group}/{place}" for place in range(6)) for group in range(groups)]
+    losses, there, exact = [], [], []
+    for _ in range(8 * size):
+        present = np.random.default_rng().random(groups) < 0.5
+        rows = [(f"{text} {other}", text) for text in texts for other in range(held_by)]
+        rows += [(f"extra {group}", texts[group]) for group in np.flatnonzero(present)]
+        release = released_once(plan, of_rows(rows, **WORDS), engine)
+        sigma, found = release.manifest["counting"]["sigma"], scores(release, "estimate")
+        (gaussian,) = (x for name, x in plan.privacy.delta_shares if name.startswith("Gaussian"))
+        words = [level for level in release.manifest["levels"] if level["level"] == 1]
+        of_words = sum((2.0 ** x["grid_bits"] / x["sigma_grid"]) ** 2 for x in words)
+        for text in texts:
+            told = [found[gram] - held_by for gram in found if gram in text]
+            assert curve(epsilon, sqrt(of_words + len(told) / sigma**2)) <= gaussian
+            losses.append((sum(told) - len(told) / 2) / sigma**2)
+            exact.append(gaussian_delta(epsilon, sigma / sqrt(len(told))))
+        there += present.tolist()
+    speaks, with_user = np.array(losses) > epsilon, np.array(there)
+    if leaves:  # the other direction
+        speaks, with_user = np.array(losses) < -epsilon, ~with_user
+    says = f"a user of finds that {held_by} others hold, by their counts"
+    says += ", the other direction" if leaves else ""
+    seen = counted(speaks[with_user], speaks[~with_user])
+    return Measured.of(plan, says, seen, float(np.mean(exact)))
+
+
 # counts
 
 
@@ -375,6 +415,6 @@ def _by_all_that_is_told(engine: str, size: int, max_held: int | None) -> Measur
 CELLS = (
     items_new, single_new, single_shared, items_shared, items_new_and_shared, sips_new,
     sips_shared, dpne_words, dpne_new_pair, dpne_all_levels, forecast_words,
-    forecast_new_pair, forecast_shared_pair, counts_within, counts_over,
-    counts_weighed,
+    forecast_new_pair, forecast_shared_pair, purse_counts, purse_counts_without, counts_within,
+    counts_over, counts_weighed,
 )  # fmt: skip
