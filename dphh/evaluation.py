@@ -17,7 +17,9 @@ from dphh.mechanisms.running import as_array
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 from dphh.release import Release
+from dphh.run import Progress
 from dphh.udfs.noise.randomness import SystemRandomness
+from dphh.wording.lines import with_noun
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
@@ -26,13 +28,20 @@ if TYPE_CHECKING:
 
 @hiding_private_details
 def exact_ngrams(
-    corpus: Corpus, *, max_n: int, memory_limit: str | None = None, threads: int | None = None
+    corpus: Corpus,
+    *,
+    max_n: int,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """How many users hold each n-gram of up to `max_n` tokens, counted by DuckDB: level, item,
-    tokens, exact_users. NOT private, not for publication: for the owner's own evaluation."""
+    tokens, exact_users. `progress`: a function that shows a line for each length, such as print.
+    NOT private, not for publication: for the owner's own evaluation."""
     import polars as pl
 
     check_whole("max_n", max_n)
+    say = progress or (lambda _: None)
     if engine_of(corpus) == "spark":
         raise UsageError(
             "corpus: found a Spark frame, which DuckDB cannot read; write it as Parquet, and give "
@@ -41,8 +50,11 @@ def exact_ngrams(
     host = open_host("duckdb", corpus, SystemRandomness(), Limits(memory_limit, threads))
     levels = []
     try:
+        say("reading the corpus")
         host.open()
+        host.run("exact_texts")
         for length in range(1, max_n + 1):
+            say(f"counting n-grams of {with_noun(length, 'token')}")
             counts = host.take("exact_counts", length=length)
             tokens = as_array(counts.column("tokens"), pa.list_(pa.string()))
             item = pc.binary_join(tokens, corpus.content.joiner)
@@ -60,6 +72,7 @@ def evaluate(
     corpus: Corpus | pl.DataFrame,
     *,
     at_least: tuple[int, ...] = (10, 30, 100, 300, 1000),
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """A release of `items` or `ngrams` beside the exact counts of its corpus, or beside a frame of
     `exact_ngrams` with all its lengths. NOT private, not for publication.
@@ -79,7 +92,11 @@ def evaluate(
             "compared with exact counts"
         )
     longest = max(level["level"] for level in release.manifest["levels"])
-    exact = exact_ngrams(corpus, max_n=longest) if isinstance(corpus, Corpus) else corpus
+    exact = (
+        exact_ngrams(corpus, max_n=longest, progress=progress)
+        if isinstance(corpus, Corpus)
+        else corpus
+    )
     # An item counted within groups has a row for each.
     found = release.to_polars().select("level", "tokens").unique().with_columns(found=True)
     missing = {*found["level"]} - {*exact["level"]}

@@ -1,21 +1,26 @@
 -- The exact number of users of each n-gram of $length tokens: for the owner of the data, never for
 -- a release.
--- In: tokens_of_rows (user_id, tokens). Out: (tokens, users).
+-- In: exact_texts (user_id, words). Out: (tokens, users).
 WITH
 
-texts AS (
-    SELECT user_id, list_filter(tokens, lambda token: token <> '') AS tokens
-    FROM tokens_of_rows
+grams AS (
+    SELECT
+        user_id,
+        unnest(list_transform(
+            range(1, len(words) - $length + 2),
+            lambda start: list_slice(words, start, start + $length - 1)
+        )) AS gram
+    FROM exact_texts
 ),
 
 held AS (
     SELECT DISTINCT
-        texts.user_id,
-        list_slice(texts.tokens, starts.start, starts.start + $length - 1) AS tokens
-    FROM texts, unnest(range(1, len(texts.tokens) - $length + 2)) AS starts (start)
+        user_id,
+        gram
+    FROM grams
 )
 
-SELECT tokens, count(*) AS users
+SELECT CAST(gram AS VARCHAR[]) AS tokens, count(*) AS users
 FROM held
-GROUP BY tokens
+GROUP BY gram
 ORDER BY users DESC, tokens ASC;

@@ -61,7 +61,9 @@ def test_an_evaluation_by_hand(written):
     """Users of a: 4, b: 4, c: 2; of "a b": 2, "b a": 3, "a c": 1."""
     release = release_of(("a",), ("b",), ("z",), ("b", "a"), ("b", "b"))
     corpus = written(TEXTS)
-    found = evaluate(release, corpus, at_least=(1, 2, 3, 100))
+    said: list[str] = []
+    found = evaluate(release, corpus, at_least=(1, 2, 3, 100), progress=said.append)
+    assert said[-1] == "counting n-grams of 2 tokens"
     assert found.columns[:7] == [
         *("level", "held", "released", "true", "recall", "missing_mass", "spurious")
     ]
