@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from dphh.errors import UsageError
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, with_assumed_threshold
 from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.price import possible_runs
+from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel, possible_runs
 from dphh.mechanisms.terms import FINDING_PROBABILITY, NO_NUMBER, Ways, users_needed
 from dphh.price import Price
 from dphh.wording.lines import with_noun

@@ -27,15 +27,16 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws, steps_of
 from dphh.mechanisms.set_union import gaussian, sips
 from dphh.mechanisms.set_union.draws import draw_separately, draw_words, separate_draws
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
-from dphh.mechanisms.set_union.rounds import (
+from dphh.mechanisms.set_union.levels import (
     DrawnRound,
+    ReweighedLevel,
     RoundsAndCost,
+    SetUnionLevel,
     price_rounds,
     round_level,
     threshold_delta,
 )
+from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent

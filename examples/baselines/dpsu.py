@@ -20,8 +20,7 @@ from dphh import Corpus
 from dphh.engines import open_host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import price_rounds
+from dphh.mechanisms.set_union.levels import SetUnionLevel, price_rounds
 from dphh.privacy.events import Event
 from dphh.reader.rows import Limits
 from dphh.udfs.noise.randomness import Randomness, SystemRandomness

@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 from dphh import Corpus, counts, items, ldp_trie
 from dphh.engines import ENGINES
 from dphh.engines.host import Lookup
-from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.counts.run import (
     find_items,
     find_listed_items,
@@ -36,6 +35,8 @@ from dphh.mechanisms.counts.run import (
     noised_histogram,
     noised_rough_counts,
 )
+from dphh.mechanisms.items.price import price_items
+from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
@@ -43,8 +44,6 @@ from dphh.mechanisms.ngrams.run import draw_dpne_level
 from dphh.mechanisms.set_union import single
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.set_union.run import set_union_levels
 from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences
@@ -452,7 +451,7 @@ WAYS = [
 def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, epsilon, first_bits):
     """The whole driver, from a price: the first round decides by what is public, and no level
     depends on who else is there. At the small epsilon a user counts for one item in it."""
-    price = price_set_union(epsilon, 1e-5, 3, "auto", CountsOptions())
+    price = price_items(epsilon=epsilon, delta=1e-5, max_items=3, counts=0)
     first, *rest = (level for level in price.levels if isinstance(level, SetUnionLevel))
     assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
     (bits,) = {level.grid_bits for level in rest}
@@ -463,7 +462,7 @@ def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, ep
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
             shown = Shown(host, [common, *released], told)
-            ran = [done.level for done in set_union_levels(price, shown, unstored, "")]
+            ran = [done.level for done in items_levels(price, shown, unstored, "")]
         assert [level.kind for level in ran] == kinds
         assert len(shown.looked) == 1 + len(released)
         for each in shown.looked:

@@ -5,9 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from dphh import UsageError, items
-from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.methods import METHODS
-from dphh.mechanisms.set_union.price import price_set_union
 from dphh.privacy.accounting import compose
 from examples import own_method
 
@@ -46,4 +44,4 @@ def test_rounds_shares_noise_and_threshold_are_given_by_hand(engine, written, no
 
 def test_a_method_that_nobody_wrote_is_refused():
     with pytest.raises(UsageError, match="method: found 'equal'; give one of auto, gaussian"):
-        price_set_union(1.0, 1e-7, 10, "equal", CountsOptions())
+        items(epsilon=1.0, delta=1e-7, method="equal")

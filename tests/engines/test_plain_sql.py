@@ -139,7 +139,7 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
         for level, threshold, sigma in zip(planned, thresholds, [400, 500, 120], strict=True)
     ]
     with (
-        patch("dphh.mechanisms.set_union.rounds.LEAST_ITEMS_FOR_ROUNDS", common),
+        patch("dphh.mechanisms.set_union.levels.LEAST_ITEMS_FOR_ROUNDS", common),
         patch("dphh.mechanisms.set_union.adaptive.merged_round", lambda levels: levels[-1]),
     ):
         found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)

@@ -17,8 +17,13 @@ from scipy.stats import norm
 
 from dphh import Corpus, Ledger, items
 from dphh.mechanisms.items.run import items_levels
-from dphh.mechanisms.set_union.levels import LEAST_ITEMS_FOR_ROUNDS, ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.rounds import merged_round, threshold_delta
+from dphh.mechanisms.set_union.levels import (
+    LEAST_ITEMS_FOR_ROUNDS,
+    ReweighedLevel,
+    SetUnionLevel,
+    merged_round,
+    threshold_delta,
+)
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma

@@ -12,7 +12,7 @@ from mpmath import mp
 from scipy.stats import norm
 
 from dphh.errors import UsageError
-from dphh.mechanisms.set_union.rounds import merged_round, round_levels
+from dphh.mechanisms.set_union.levels import merged_round, round_levels
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma

@@ -14,8 +14,8 @@ from scipy.stats import norm
 import dphh
 from dphh import Corpus, UsageError, items, ngrams, plan_from_json, trie
 from dphh.mechanisms.counts.of_found import CountsOptions
+from dphh.mechanisms.set_union.levels import price_rounds
 from dphh.mechanisms.set_union.methods import METHODS as SET_UNION_METHODS
-from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.price import warnings_of
 from dphh.privacy.accounting import compose
 

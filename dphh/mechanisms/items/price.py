@@ -1,9 +1,11 @@
 """`items`: single items, by set union, with a public list of words, or over a known domain.
 
-Nothing is known: set union (`set_union/price.py`). A prior: its items need no threshold and others
-keep one, in two rounds with one norm, which is level 1 of `ngrams` with a prior, alone
-(docs/prior.md). A domain: every item of it is released with how many users hold it, which is
-`counts` (docs/counts.md); no other item is looked at, so nothing needs a threshold's delta.
+Nothing is known: differentially private set union (DPSU), by a method of `set_union/methods.py`,
+each with its algorithm and theorem in its own file and its proof in docs/items.md. A prior: its
+items need no threshold and others keep one, in two rounds with one norm, which is level 1 of
+`ngrams` with a prior, alone (docs/prior.md). A domain: every item of it is released with how many
+users hold it, which is `counts` (docs/counts.md); no other item is looked at, so nothing needs a
+threshold's delta.
 
 Each of these has its own privacy statement, in both directions, in the price that it makes.
 """
@@ -28,10 +30,23 @@ from dphh.mechanisms.ngrams.forecast.price import (
     spurious_words_caveat,
     users_needed_for_words,
 )
+from dphh.mechanisms.set_union.levels import (
+    ReweighedLevel,
+    RoundsAndCost,
+    SetUnionLevel,
+    possible_runs,
+)
 from dphh.mechanisms.set_union.methods import METHODS, Method
-from dphh.mechanisms.set_union.price import price_set_union
-from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
-from dphh.price import Price, Privacy
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    FINDING_PROBABILITY,
+    UNIT,
+    check_budget,
+    check_max_items,
+    users_needed,
+)
+from dphh.price import Finds, Price, Privacy
 from dphh.prior import PRIOR_HELP, Prior, PriorOption, checked_prior
 from dphh.wording.options import check_choice, check_whole
 
@@ -117,7 +132,71 @@ def price_items(
     if given is not None:
         return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # As floats, so that 1 and 1.0 are the same request in the ledger.
-    return price_set_union(float(epsilon), float(delta), max_items, method, counting)
+    return _price_of_set_union(float(epsilon), float(delta), max_items, method, counting)
+
+
+def _price_of_set_union(
+    epsilon: float, delta: float, max_items: int, method: str, counting: CountsOptions
+) -> Price:
+    method, (levels, events, shared_out) = _method_and_price(
+        method, (epsilon, delta, max_items, counting)
+    )
+    return Price(
+        verb="items",
+        method=method,
+        parameters=(
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_items", max_items),
+            ("method", method),
+            *counting.parameters,
+        ),
+        levels=levels,
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=METHODS[method].theorem + counting.theorem,
+            delta_shares=shared_out,
+        ),
+        finds=_users_needed(levels, max_items),
+        events=events,
+        counting=found_counts_of(events, max_items, counting),
+    )
+
+
+def _method_and_price(
+    method: str, asked: tuple[float, float, int, CountsOptions]
+) -> tuple[str, RoundsAndCost]:
+    """What "auto" takes follows from public parameters; "gaussian", where their budget is too small
+    for it. Any other method is itself."""
+    if method != "auto":
+        return method, METHODS[method].price(*asked)
+    _, _, max_items, _ = asked
+    method = "single" if max_items == 1 else "auto"
+    try:
+        return method, METHODS[method].price(*asked)
+    except UsageError:
+        return "gaussian", METHODS["gaussian"].price(*asked)
+
+
+def _users_needed(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
+    """How many users an item needs to be found, whichever way a run goes. Of a way's rounds, the
+    one that needs the fewest users decides; the others only find more."""
+
+    ways = [possible_runs(levels)]
+    ladder = [held for held in (1, 3, 10, 30, 100, 300, 1000) if held < max_items]
+    by_held = tuple((held, users_needed(ways, [held])) for held in [*ladder, max_items])
+    note = f"a user of more than {max_items:,} items counts for {max_items:,} of them"
+    if any(isinstance(level, ReweighedLevel) for level in levels):
+        note += "; a holder's other items are assumed to be as near the threshold as this one"
+    return Finds(
+        probability=float(FINDING_PROBABILITY),
+        users=by_held[0][1],
+        users_by_held=by_held,
+        note=note,
+    )
 
 
 def _price_with_prior(

@@ -15,11 +15,11 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union.draws import draw_together, rounds_steps
-from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import (
+from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     NextRound,
     RoundsAndCost,
+    SetUnionLevel,
     merged_round,
     price_rounds,
     rounds_after_first,

@@ -22,14 +22,12 @@ from dphh.mechanisms.set_union import adaptive
 from dphh.mechanisms.set_union.draws import draw_separately, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import (
     LEAST_ITEMS_FOR_ROUNDS,
-    ChoiceLevel,
-    OneRoundAfterChoice,
-    SetUnionLevel,
-)
-from dphh.mechanisms.set_union.rounds import (
     ROUNDS,
+    ChoiceLevel,
     DrawnRound,
+    OneRoundAfterChoice,
     RoundsAndCost,
+    SetUnionLevel,
     round_level,
     round_levels,
     threshold_delta,

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.mechanisms.running import Draws, Step, as_array, integer_columns, planned, steps_of
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.rounds import DrawnRound, NextRound
+from dphh.mechanisms.set_union.levels import DrawnRound, NextRound, ReweighedLevel, SetUnionLevel
 from dphh.udfs.kernel.positions import indices_by_word
 from dphh.udfs.rules.weights import ReweighingNumbers, RoundNoise, round_precision
 

@@ -13,8 +13,12 @@ both may take nearly all of delta, where the papers give each one half.
 from __future__ import annotations
 
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import RoundsAndCost, round_level, threshold_delta
+from dphh.mechanisms.set_union.levels import (
+    RoundsAndCost,
+    SetUnionLevel,
+    round_level,
+    threshold_delta,
+)
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, SetUnionEvent

@@ -11,8 +11,7 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive, auto, gaussian, single, sips
 from dphh.mechanisms.set_union.draws import draw_separately, separate_draws
-from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost
+from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel
 
 Method = Literal["auto", "gaussian", "sips", "adaptive", "single"]
 

@@ -19,8 +19,7 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within
 from dphh.mechanisms.running import Draws, steps_of
 from dphh.mechanisms.set_union.draws import bounding_parameters
-from dphh.mechanisms.set_union.levels import SetUnionLevel, SingleLevel
-from dphh.mechanisms.set_union.rounds import DrawnRound, RoundsAndCost
+from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel, SingleLevel
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event
 from dphh.privacy.selection import delta_of, selection_noise

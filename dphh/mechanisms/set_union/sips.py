@@ -10,7 +10,7 @@ deltas: docs/composition.md).
 from __future__ import annotations
 
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.rounds import RoundsAndCost, price_rounds, shares_of_rounds
+from dphh.mechanisms.set_union.levels import RoundsAndCost, price_rounds, shares_of_rounds
 
 THEOREM = (
     "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "

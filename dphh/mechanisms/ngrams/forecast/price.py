@@ -30,8 +30,12 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     WORD_ROUND_PARTS,
 )
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.set_union.rounds import round_level, threshold_delta
+from dphh.mechanisms.set_union.levels import (
+    ReweighedLevel,
+    SetUnionLevel,
+    round_level,
+    threshold_delta,
+)
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     LevelsEventsDeltaParts,

@@ -77,10 +77,10 @@ from dphh.mechanisms.running import (
     words_of_texts,
 )
 from dphh.mechanisms.set_union.draws import draw_together, drawn_salt, rounds_steps
-from dphh.mechanisms.set_union.levels import SetUnionLevel
-from dphh.mechanisms.set_union.rounds import (
+from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     NextRound,
+    SetUnionLevel,
     round_level,
     rounds_after_first,
 )
