@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from dphh.asking.connect import connect as connect
     from dphh.asking.connect import register as register
     from dphh.asking.frames import frame as frame
-    from dphh.asking.verbs import counts as counts
-    from dphh.asking.verbs import items as items
-    from dphh.asking.verbs import ldp_trie as ldp_trie
-    from dphh.asking.verbs import ngrams as ngrams
-    from dphh.asking.verbs import trie as trie
     from dphh.checking import check as check
     from dphh.comparing import compare as compare
     from dphh.detection import profile as profile
@@ -30,7 +25,12 @@ if TYPE_CHECKING:
     from dphh.evaluation import exact_ngrams as exact_ngrams
     from dphh.ledger import Ledger as Ledger
     from dphh.plan import Plan as Plan
+    from dphh.plan import counts as counts
+    from dphh.plan import items as items
+    from dphh.plan import ldp_trie as ldp_trie
+    from dphh.plan import ngrams as ngrams
     from dphh.plan import plan_from_json as plan_from_json
+    from dphh.plan import trie as trie
     from dphh.reader.content import TRIEHH_WORDS as TRIEHH_WORDS
     from dphh.reader.corpus import Corpus as Corpus
     from dphh.release import Release as Release
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 _NAMES_OF_MODULE = {
     "asking.connect": "connect register",
     "asking.frames": "frame",
-    "asking.verbs": "counts items ldp_trie ngrams trie",
     "checking": "check",
     "comparing": "compare",
     "reader.corpus": "Corpus",
@@ -52,7 +51,7 @@ _NAMES_OF_MODULE = {
     "errors": "BudgetRefused CorpusError DphhError EngineError LedgerError UsageError",
     "evaluation": "evaluate exact_ngrams",
     "ledger": "Ledger",
-    "plan": "Plan plan_from_json",
+    "plan": "Plan plan_from_json counts items ldp_trie ngrams trie",
     "release": "Release",
     "reader.content": "TRIEHH_WORDS",
     "verifying": "verify",

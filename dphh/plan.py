@@ -18,7 +18,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
-from dphh.registry import VERBS, Verb
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb
 from dphh.run import run as run_plan
 from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
@@ -73,7 +73,7 @@ class Plan(Exports):
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""
-        from dphh.as_sql.text import plan_sql
+        from dphh.as_sql import plan_sql
 
         return plan_sql(self.price, self.corpus)
 
@@ -208,3 +208,11 @@ def verb_function(
         [first, *verb.options.values()], return_annotation=Plan
     )
     return checked_call(plan)
+
+
+# The public verbs.
+items = verb_function(ITEMS)
+ngrams = verb_function(NGRAMS)
+trie = verb_function(TRIE)
+ldp_trie = verb_function(LDP_TRIE)
+counts = verb_function(COUNTS)

@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from dphh.errors import UsageError
-from dphh.udfs.rules.subset_selection import SubsetSelection
+from dphh.udfs.rules.reports import SubsetSelection
 
 # The part of 1 - alpha that may go to K < keep.
 _PART = 1e-3

@@ -39,7 +39,7 @@ from dphh.privacy.events import DeltaEvent
 from dphh.privacy.set_union import new_item_delta, new_item_threshold
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.table import rounded_gaussian
-from dphh.udfs.rules.subset_selection import subset_selection
+from dphh.udfs.rules.reports import subset_selection
 
 DATA = EXAMPLES.parents[1] / "shared/data"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import duckdb
 
-from dphh.asking.verbs import items
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.spending import accounts_text
+from dphh.plan import items
 from dphh.reader.corpus import Corpus
 from dphh.release import Release
 from dphh.sql import literal, query

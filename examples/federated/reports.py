@@ -21,8 +21,7 @@ import numpy as np
 from dphh import Plan, ldp_trie
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.udfs.noise.randomness import SystemRandomness, uniform_below
-from dphh.udfs.rules.reports import draw_subsets
-from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders
+from dphh.udfs.rules.reports import SubsetSelection, draw_subsets, estimated_holders
 
 WORDS = ("tea", "oat", "eat")
 

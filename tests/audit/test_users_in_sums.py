@@ -15,7 +15,7 @@ import pytest
 from dphh import ldp_trie
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.udfs.noise.randomness import SystemRandomness
-from dphh.udfs.rules.subset_selection import SubsetSelection
+from dphh.udfs.rules.reports import SubsetSelection
 from tests.engines.tries import grown_of_reports, local_plan, scores
 
 DELTA = 1e-6

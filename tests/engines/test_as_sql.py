@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
-from dphh.as_sql.text import PARAMETER_MEANINGS, with_values
+from dphh.as_sql import PARAMETER_MEANINGS, with_values
 from dphh.cli import cli
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Lookup

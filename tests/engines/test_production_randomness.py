@@ -283,7 +283,7 @@ import numpy as np
 import pyarrow as pa
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
 from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.rules.subset_selection import (subset_selection)
+from dphh.udfs.rules.reports import (subset_selection)
 from dphh.udfs.rules.reports import (draw_subsets)
 from dphh.udfs.rules.votes import draw_votes
 

@@ -12,7 +12,7 @@ from dphh.mechanisms.running import LevelDone
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.run import trie_levels
 from dphh.reader.corpus import as_sequences
-from dphh.udfs.rules.subset_selection import subset_selection
+from dphh.udfs.rules.reports import subset_selection
 from tests.engines.levels import host_on, unstored
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.

@@ -19,7 +19,7 @@ from dphh.mechanisms.ldp_trie.amplification import (
     central_delta,
     central_epsilon,
 )
-from dphh.udfs.rules.subset_selection import SubsetSelection, subset_selection
+from dphh.udfs.rules.reports import SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
 REPORTS, DELTA = 30_000_000, 1e-10  # the Gboard paper's

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dphh import UsageError, items
+from dphh.mechanisms.set_union.single import delta_of, ratio_below_exp, selection_noise
 from dphh.privacy.accounting import compose
-from dphh.privacy.selection import delta_of, ratio_below_exp, selection_noise
 from dphh.testing import SeededRandomness
 from dphh.udfs.noise.truncated import draw_truncated_geometric, truncated_geometric
 

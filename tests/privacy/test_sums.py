@@ -19,7 +19,7 @@ from dphh.mechanisms.ldp_trie.sums import (
     epsilon_by_theorem_b,
 )
 from dphh.privacy.losses import Losses, losses_on_grid
-from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection, subset_selection
+from dphh.udfs.rules.reports import LevelReports, SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
 

@@ -13,8 +13,12 @@ from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
 from dphh.udfs.noise.randomness import RandomWords, SystemRandomness
-from dphh.udfs.rules.reports import draw_subsets
-from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders, subset_selection
+from dphh.udfs.rules.reports import (
+    SubsetSelection,
+    draw_subsets,
+    estimated_holders,
+    subset_selection,
+)
 from tests.draws import CHANCE
 
 SYSTEM = SystemRandomness()

@@ -11,7 +11,7 @@ from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
-from dphh.udfs.rules.subset_selection import subset_selection
+from dphh.udfs.rules.reports import subset_selection
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
 BY_HAND = ASK | {"theta": 20, "p": 0.2}

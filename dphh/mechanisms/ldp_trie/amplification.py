@@ -40,7 +40,7 @@ from scipy.stats import binom
 
 from dphh.privacy.search import sign_change
 from dphh.udfs.arrays import Floats
-from dphh.udfs.rules.subset_selection import SubsetSelection
+from dphh.udfs.rules.reports import SubsetSelection
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 LEFT_OUT_PART = 1e-6

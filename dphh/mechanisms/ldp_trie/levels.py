@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from dphh.level import Level
 from dphh.privacy.search import bdtrc
-from dphh.udfs.rules.subset_selection import SubsetSelection, estimated_holders
+from dphh.udfs.rules.reports import SubsetSelection, estimated_holders
 from dphh.wording.lines import with_noun
 
 #: Which prefixes are reported for a user who has more of them than reports: a uniform sample, or

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from dphh.errors import UsageError
 from dphh.mechanisms.terms import LARGEST_EPSILON
-from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection, subset_selection
+from dphh.udfs.rules.reports import LevelReports, SubsetSelection, subset_selection
 
 # Functions here import `amplification` and `sums` of this folder themselves: these load
 # scipy.stats, which takes half a second and which no other verb needs.

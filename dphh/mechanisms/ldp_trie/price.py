@@ -42,7 +42,7 @@ from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least_whole
-from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection
+from dphh.udfs.rules.reports import LevelReports, SubsetSelection
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {

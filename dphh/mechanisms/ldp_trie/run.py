@@ -22,7 +22,7 @@ from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, planned
 from dphh.price import Price
 from dphh.udfs.noise.randomness import SEATS
-from dphh.udfs.rules.subset_selection import estimated_holders
+from dphh.udfs.rules.reports import estimated_holders
 
 
 class GrownPrefix(NamedTuple):

@@ -23,7 +23,7 @@ from scipy.stats import binom
 from dphh.mechanisms.ldp_trie.amplification import BINOMIAL_ERROR, likely_range
 from dphh.privacy.losses import MOST_GRID_POINTS, Losses, losses_on_grid, standard_deviation
 from dphh.udfs.arrays import Floats
-from dphh.udfs.rules.subset_selection import LevelReports, SubsetSelection
+from dphh.udfs.rules.reports import LevelReports, SubsetSelection
 
 #: The part of delta for terms that sums leave out; it is added to their result.
 _LEFT_OUT_PART = 1e-5

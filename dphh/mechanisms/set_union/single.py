@@ -11,7 +11,9 @@ rounding of the reach to an integer. So the threshold is half of a Gaussian's; b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from decimal import Context, Decimal
+from functools import lru_cache, partial
+from math import floor, nextafter
 from typing import Any
 
 from dphh.engines.host import DrawOnce, Host
@@ -22,13 +24,19 @@ from dphh.mechanisms.set_union.draws import bounding_parameters
 from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel, SingleLevel
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event
-from dphh.privacy.selection import delta_of, selection_noise
+from dphh.privacy.search import least_whole
+from dphh.udfs.noise.truncated import ONE_WORD, RATIO_BITS, TruncatedGeometric
 
 THEOREM = (
     "optimal selection for users of one item (Desfontaines, Voss, Gipson & Mandayam 2022), by "
     "truncated geometric noise in exact integers: an (epsilon, delta) step; both directions "
     "(proof: docs/items.md)"
 )
+#: Longer tables are refused: below about epsilon 0.002 other methods find no less.
+MOST_REACH = 1 << 13
+#: Larger ratios do not fit a 64-bit integer.
+LARGEST_EPSILON = 20.0
+_EXACT = Context(prec=60)
 PURPOSE = "items/single"
 STEPS = "single_items", "released_words"
 
@@ -85,3 +93,39 @@ def draws(levels: Sequence[SetUnionLevel]) -> Draws:
     (level,) = levels
     assert isinstance(level, SingleLevel)
     yield PURPOSE, steps_of(level, PURPOSE, *STEPS, reach=level.reach)
+
+
+def ratio_below_exp(epsilon: float) -> int:
+    """e^epsilon in units of 2^-RATIO_BITS, rounded down."""
+    exact = _EXACT.multiply(_EXACT.exp(Decimal(epsilon)), Decimal(1 << RATIO_BITS))
+    return int(_EXACT.multiply(exact, Decimal(1) - Decimal(10) ** -50))
+
+
+@lru_cache(maxsize=64, typed=True)
+def selection_noise(epsilon: float, delta: float) -> TruncatedGeometric:
+    """The noise of the least reach for (epsilon, delta); of that reach, the least edge."""
+    most_edge = floor(delta * ONE_WORD)  # exact: a product with a power of two
+    if epsilon <= LARGEST_EPSILON and most_edge:
+        ratio = ratio_below_exp(epsilon)
+
+        def covers(reach: int, edge: int) -> bool:
+            """Whether 0 is left with no more than its neighbours allow."""
+            units = TruncatedGeometric(ratio, reach, edge).units
+            return units[reach] << RATIO_BITS <= ratio * units[reach - 1]
+
+        if covers(MOST_REACH, most_edge):
+            reach = least_whole(lambda reach: covers(reach, most_edge), 0, MOST_REACH)
+            edge = least_whole(lambda edge: covers(reach, edge), 0, most_edge)
+            for found in (edge, most_edge):
+                noise = TruncatedGeometric(ratio, reach, found)
+                if noise.is_private:
+                    return noise
+    raise UsageError(
+        f"epsilon, delta: found {epsilon:g}, {delta:g}; method 'single' has no noise for them. "
+        "Give an epsilon from 0.01 to 20 and a delta above 1e-15, or method='gaussian'"
+    )
+
+
+def delta_of(noise: TruncatedGeometric) -> float:
+    """P(noise = reach), rounded up."""
+    return nextafter(noise.edge / ONE_WORD, 1.0)

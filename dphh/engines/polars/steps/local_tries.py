@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.steps import SEPARATOR, Tables, step
 from dphh.engines.polars.steps.tries import refuse_null_users
-from dphh.udfs.rules.reports import draw_subsets
-from dphh.udfs.rules.subset_selection import SubsetSelection
+from dphh.udfs.rules.reports import SubsetSelection, draw_subsets
 
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
