@@ -70,8 +70,8 @@ class Verb(Generic[Options]):
     name: str
     price: Callable[Options, Price]
     help: Mapping[str, str]
-    #: Runs the levels of a price and yields each in order. Its last argument is the joiner.
-    levels: Callable[[Price, Host, DrawOnce, str], Iterator[LevelDone]]
+    #: Runs the levels of a price and yields each in order.
+    levels: Callable[[Price, Host, DrawOnce], Iterator[LevelDone]]
     #: The draws of `levels`, and what they ask of an engine.
     draws: Callable[[Price], Draws]
     #: The columns that the verb's releases may have. Its SQL macro always has all of them.
@@ -149,12 +149,10 @@ VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE,
 RunOutcome = tuple[list[LevelDone], pa.Table, dict[str, Any] | None]
 
 
-def run_levels(
-    price: Price, host: Host, once: DrawOnce, joiner: str, say: Callable[[str], None]
-) -> RunOutcome:
+def run_levels(price: Price, host: Host, once: DrawOnce, say: Callable[[str], None]) -> RunOutcome:
     """Run the levels of a verb, and count what they found if the price says so."""
     levels, counting, counts = [], price.counting, None
-    running = VERBS[price.verb].levels(price, host, once, joiner)
+    running = VERBS[price.verb].levels(price, host, once)
     while True:
         try:
             done = next(running)

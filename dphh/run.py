@@ -26,8 +26,8 @@ from dphh.errors import DphhError, LedgerError, UnknownRunError, UsageError, war
 from dphh.files.stopping import received_signal
 from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
-from dphh.ledger.entries import Setting, check_name, recorded_parameters
-from dphh.price import Price, privacy_of_corpus
+from dphh.ledger.entries import Setting, check_name
+from dphh.price import Price
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.identity import state_of_files
 from dphh.reader.rows import Limits
@@ -137,8 +137,9 @@ def run(
         source.secret_key = booked.key
         with _recording_failure(price, book, booked):
             say("reading the corpus")
-            found = run_levels(price, host, once_for_run(book, booked), corpus.content.joiner, say)
-            release = release_of(found, price, corpus, host, booked.run_id, source)
+            found = run_levels(price, host, once_for_run(book, booked), say)
+            plan = replace(plan, corpus=corpus)
+            release = release_of(found, plan, request, host, booked.run_id, source)
         release = settle(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
@@ -271,16 +272,21 @@ def _telling(told: str) -> Iterator[None]:
 
 
 def release_of(
-    found: RunOutcome, price: Price, corpus: Corpus, host: Host, run_id: str, randomness: Randomness
+    found: RunOutcome,
+    plan: Any,
+    request: Request,
+    host: Host,
+    run_id: str,
+    randomness: Randomness,
 ) -> Release:
     """The release of a run: the table of all that its levels released, and the manifest."""
     levels, table, counting = found
     manifest = {
-        **price.to_json(),
+        **plan.price.to_json(),
         "run_id": run_id,
         "day": f"{datetime.now(UTC):%Y-%m-%d}",
-        "parameters": recorded_parameters(price, corpus),
-        "privacy": privacy_of_corpus(price, corpus).to_json(),
+        "parameters": request.parameters,
+        "privacy": plan.privacy.to_json(),
         "levels": [step.manifest_entry() for step in levels],
         "randomness": (
             "a test's seed: this release is NOT private"

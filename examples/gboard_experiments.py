@@ -91,7 +91,7 @@ def words_found(plan: Plan, corpus: Corpus) -> set[str]:
     found: set[str] = set()
     host = open_host("duckdb", corpus, SystemRandomness(), Limits())
     try:
-        for done in ldp_trie_levels(plan.price, host, lambda _, draw: draw(), ""):
+        for done in ldp_trie_levels(plan.price, host, lambda _, draw: draw()):
             ended = done.rows.filter(done.rows["ended"])
             found.update(ended["item"].to_pylist())
     finally:

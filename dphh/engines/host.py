@@ -43,6 +43,8 @@ class Host(ABC):
     name: str
     version: str
     randomness: Randomness
+    #: The text between the tokens of an item of the corpus.
+    joiner: str
 
     @abstractmethod
     def open(self) -> None:

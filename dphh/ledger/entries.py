@@ -28,6 +28,7 @@ class Request:
 
     corpus: Corpus
     verb: str
+    #: As the ledger and the manifest record them: the price's, and how the corpus is read.
     parameters: dict[str, Any]
     booking: Booking
 
@@ -36,7 +37,8 @@ class Request:
         """The request for a run at this price. A claim below the cost of its events is refused."""
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
-        return cls(corpus, price.verb, recorded_parameters(price, corpus), booking)
+        of_corpus = {"user": user_option(corpus.user), "content": corpus.content.to_json()}
+        return cls(corpus, price.verb, {**dict(price.parameters), **of_corpus}, booking)
 
     @property
     def digest(self) -> str:
@@ -151,12 +153,6 @@ class Change(NamedTuple):
             f"{self.when:%Y-%m-%d}{before if self.account else ''}: "
             f"{_CHANGED[self.what].format(self.analyst)} {did}; by {self.who}"
         )
-
-
-def recorded_parameters(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """The parameters as the ledger and the manifest record them."""
-    of_corpus = {"user": user_option(corpus.user), "content": corpus.content.to_json()}
-    return {**dict(price.parameters), **of_corpus}
 
 
 def canonical_json(value: Any) -> str:

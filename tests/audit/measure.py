@@ -18,6 +18,7 @@ from scipy.stats import beta
 
 from dphh import Corpus, Plan
 from dphh.engines import open_host
+from dphh.ledger import Request
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, run_levels
 from dphh.release import Release
@@ -91,8 +92,9 @@ def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     threads = 1 if engine == "duckdb" else None
     host = open_host(engine, read, randomness, Limits(threads=threads))
     try:
-        found = run_levels(plan.price, host, unstored, read.content.joiner, lambda _: None)
-        return release_of(found, plan.price, read, host, "audit", randomness)
+        found = run_levels(plan.price, host, unstored, lambda _: None)
+        request = Request.of(plan.price, read)
+        return release_of(found, plan, request, host, "audit", randomness)
     finally:
         host.close()
 

@@ -71,14 +71,13 @@ def scale_child(path: str, log: str) -> None:
 
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
-    from dphh import Corpus
     from dphh.reader.rows import Limits
 
     stop = None
     if engine == "spark":
         from dphh.engines.spark.cluster import find_or_start_spark
 
-        stop = find_or_start_spark(Corpus(few, user="who", text="what"), Limits(threads=2))[0].stop
+        stop = find_or_start_spark(None, Limits(threads=2))[0].stop
     for each in [few, *[path] * (int(runs) - 1)]:
         run(engine, each, 4.0)
     before = used()

@@ -177,7 +177,7 @@ def levels_of(engine: str, plan: Plan, randomness: Any, low: bool = False) -> An
     """The levels of a run, and those that have two rounds as they were watched."""
     seen = Seen()
     with watched_rounds(seen, low), host_on(engine, plan.corpus, randomness) as host:
-        return [*ngrams_levels(plan.price, host, unstored, " ")], seen
+        return [*ngrams_levels(plan.price, host, unstored)], seen
 
 
 def on_grid(sigma_grid: int | None, plan: Plan) -> Plan:

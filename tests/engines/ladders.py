@@ -73,7 +73,7 @@ def climbed(
         ),
         host_on(engine, corpus, randomness or Quiet()) as host,
     ):
-        return list(ngrams_levels(price, host, unstored, corpus.content.joiner))
+        return list(ngrams_levels(price, host, unstored))
 
 
 def weights(done: LevelDone) -> dict[Gram, int]:

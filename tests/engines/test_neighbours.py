@@ -462,7 +462,7 @@ def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, ep
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
             shown = Shown(host, [common, *released], told)
-            ran = [done.level for done in items_levels(price, shown, unstored, "")]
+            ran = [done.level for done in items_levels(price, shown, unstored)]
         assert [level.kind for level in ran] == kinds
         assert len(shown.looked) == 1 + len(released)
         for each in shown.looked:

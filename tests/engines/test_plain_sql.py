@@ -90,7 +90,7 @@ def test_optimal_selection_is_the_plain_one(engine, rows, epsilon, seed):
     (level,) = plan.levels
     plain = Plain(rows, SeededRandomness(seed)).single_items(level, "items/single")
     with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
-        (done,) = items_levels(plan.price, host, unstored, " ")
+        (done,) = items_levels(plan.price, host, unstored)
     found = done.rows.select(["tokens", "score"]).to_pylist()
     assert plain == {tuple(row["tokens"]): row["score"] for row in found}
 
@@ -690,7 +690,7 @@ def test_every_level_of_local_reports_is_the_plain_one(
         return drawn[-1]
 
     with host_on(engine, corpus_of(rows), draws(seed)) as host:
-        done = [*ldp_trie_levels(plan.price, host, once, "")]
+        done = [*ldp_trie_levels(plan.price, host, once)]
     characters, levels = plan["character_set"], plan.levels
     plain = Plain(rows, draws(seed))
     plain.sit(characters, 3 * len(levels), len({user for user, _ in rows}))

@@ -124,7 +124,7 @@ def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_no
     rows = [(user, f"c{user % common}") for user in range(common * popular)]
     rows += [(-1 - user, "rare") for user in range(int(rounds[-1].threshold) + 1)]
     with host_on(engine, written(rows), no_noise) as host:
-        done = list(items_levels(plan.price, host, unstored, " "))
+        done = list(items_levels(plan.price, host, unstored))
     second = alone if common < LEAST_ITEMS_FOR_ROUNDS else rounds[0]
     assert [step.level for step in done][:2] == [first, second]
     assert done[0].rows.num_rows == 0

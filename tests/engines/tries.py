@@ -35,7 +35,7 @@ def grown(
     read = as_sequences(corpus, 1)
     price = replace(plan_of(len(levels), choice).price, levels=tuple(levels))
     with host_on(engine, read, randomness) as host:
-        return list(trie_levels(price, host, unstored, read.content.joiner))
+        return list(trie_levels(price, host, unstored))
 
 
 def scores(done: LevelDone) -> dict[Prefix, float]:
@@ -77,4 +77,4 @@ def local_plan(users: int, contributions: int, *, truthful: bool, **asked: Any) 
 def grown_of_reports(engine: str, corpus: Corpus, plan: Plan, randomness: Any) -> list[LevelDone]:
     read = as_sequences(corpus, 1)
     with host_on(engine, read, randomness) as host:
-        return list(ldp_trie_levels(plan.price, host, unstored, read.content.joiner))
+        return list(ldp_trie_levels(plan.price, host, unstored))

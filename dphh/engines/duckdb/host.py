@@ -34,7 +34,7 @@ class OneProcessHost(Rows, Host):
     for all words of a run, and functions that look up a brought value in an object."""
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        self.randomness = randomness
+        self.randomness, self.joiner = randomness, corpus.content.joiner
         self.functions = functions(randomness)
         self.words = Vocabulary()
         #: For each brought value, by its name: the table whose users have it, and the value.

@@ -18,11 +18,10 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession, is_remote
+from pyspark.sql import SparkSession, is_remote
 
 from dphh.errors import UsageError, warn
 from dphh.files.private_folder import PrivateFolder
-from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
 
 #: Java's memory where no option sets it: Spark's default of 1 GB is soon full of a run's classes
@@ -68,8 +67,9 @@ _LOCAL_SETTINGS = {
 }
 
 
-def find_or_start_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
-    """A session, and whether it was started here; then it is stopped when the run ends."""
+def find_or_start_spark(own: SparkSession | None, limits: Limits) -> tuple[SparkSession, bool]:
+    """A session, the corpus's `own` if it has one; and whether it was started here: then it is
+    stopped when the run ends."""
     # PySpark logs every error a second time, with the query that it is about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # PySpark warns about the version of pandas, which dphh does not use here.
@@ -80,8 +80,8 @@ def find_or_start_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, b
             f"memory_limit: found {limits.memory!r}, but Spark's memory is fixed when it starts: "
             "leave memory_limit out, and set SPARK_DRIVER_MEMORY or spark.driver.memory before"
         )
-    if isinstance(corpus.source, DataFrame):
-        return _checked_running_session(corpus.source.sparkSession, limits), False
+    if own is not None:
+        return _checked_running_session(own, limits), False
     if SparkContext._active_spark_context is not None or is_remote():
         return _checked_running_session(SparkSession.builder.getOrCreate(), limits), False
     return _start_local_spark(limits), True

@@ -68,7 +68,7 @@ class SparkHost(Host):
     version: str = pyspark.__version__
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        self.randomness = randomness
+        self.randomness, self.joiner = randomness, corpus.content.joiner
         self._functions = functions(randomness)
         #: For each table, by its name: its rows as they were written, and the name of its files.
         self._tables: dict[str, tuple[DataFrame, str]] = {}
@@ -81,7 +81,9 @@ class SparkHost(Host):
         self._undone_at_close = ExitStack()
         self._undone_at_close.push(self._ignore_ended_java)
         quiet_py4j()
-        self.owner, is_started_here = find_or_start_spark(corpus, limits)
+        frame = corpus.source
+        own = frame.sparkSession if isinstance(frame, DataFrame) else None
+        self.owner, is_started_here = find_or_start_spark(own, limits)
         if is_started_here:
             self._undone_at_close.callback(self.owner.stop)
         # The run's own session has its own views, functions and settings, on the same executors.

@@ -33,12 +33,12 @@ from dphh.udfs.rules.counts import Contributions
 Item = Sequence[str]
 
 
-def counts_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
-    yield from count_listed_items(price["of"], price, host, once, joiner)
+def counts_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
+    yield from count_listed_items(price["of"], price, host, once)
 
 
 def count_listed_items(
-    listed: Sequence[Item], price: Price, host: Host, once: DrawOnce, joiner: str
+    listed: Sequence[Item], price: Price, host: Host, once: DrawOnce
 ) -> Iterator[LevelDone]:
     """Count the users of every item of the list, held or not, within the price's groups. What
     `min_users` leaves out has no row."""
@@ -65,7 +65,7 @@ def count_listed_items(
     groups = pa.array(names * len(items), pa.string())
     columns = {
         "level": pc.list_value_length(tokens).cast(pa.int32()),
-        "item": pc.binary_join(tokens, joiner),
+        "item": pc.binary_join(tokens, host.joiner),
         "tokens": tokens,
         "group_name": groups,
         **counted,

@@ -26,9 +26,9 @@ from dphh.mechanisms.set_union.methods import METHODS
 from dphh.price import Price
 
 
-def items_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+def items_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
     if price.method == "domain":
-        yield from count_listed_items(price["domain"], price, host, once, joiner)
+        yield from count_listed_items(price["domain"], price, host, once)
         return
     host.gather("users", words_of_texts(price))
     # users (block, user_hashes, lengths, ids, words)

@@ -33,7 +33,7 @@ class GrownPrefix(NamedTuple):
     reports: int
 
 
-def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+def ldp_trie_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
     levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     characters = tuple(price["character_set"])
     seat_users(host, characters, seats_of(price), pad=price["pad"])
@@ -61,7 +61,7 @@ def ldp_trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> It
         new = [each for each in grown if (each.word, each.ended) not in released]
         released.update((each.word, each.ended) for each in new)
         tokens = [[characters[ord(code) - 1] for code in each.word] for each in new]
-        yield LevelDone(level, _released_rows(level, new, tokens, joiner))
+        yield LevelDone(level, _released_rows(level, new, tokens, host.joiner))
 
 
 def grown_prefixes(

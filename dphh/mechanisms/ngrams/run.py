@@ -41,12 +41,12 @@ from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.price import Price
 
 
-def ngrams_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+def ngrams_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
     levels = forecast_levels if price.method == "forecast" else dpne_levels
-    return levels(price, host, once, joiner)
+    return levels(price, host, once)
 
 
-def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+def dpne_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     host.gather("users", words_of_texts(price, marks_ends=True))
@@ -73,7 +73,7 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
         keys, noisy = integer_columns(passed, "key", "noisy")
         order = np.argsort(keys)
         ladder = ladder.with_next(keys[order])
-        items, tokens = texts_of_grams(ladder.top, vocabulary, joiner)
+        items, tokens = texts_of_grams(ladder.top, vocabulary, host.joiner)
         yield LevelDone(
             level, scored_rows(level.level, items, tokens, noisy[order], level.grid_bits)
         )

@@ -21,7 +21,7 @@ from dphh.udfs.noise.randomness import ONE_SEQUENCE
 TokenPath = tuple[str, ...]
 
 
-def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterator[LevelDone]:
+def trie_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]:
     levels: list[Any] = list(price.levels)
     place_walkers(host, price["choice"])
     # The deepest released nodes, first the root; a node's number is its place here. All are public.
@@ -35,7 +35,7 @@ def trie_levels(price: Price, host: Host, once: DrawOnce, joiner: str) -> Iterat
         # grown (node, token, ended)
         ended = as_array(grown.column("ended"), pa.bool_())
         yield LevelDone(
-            level, _released_rows(level.level, grown_paths(grown, nodes), ended, joiner)
+            level, _released_rows(level.level, grown_paths(grown, nodes), ended, host.joiner)
         )
         # The prefixes that can grow further: next_nodes (node, token, next_node).
         next_nodes = grown.filter(pc.invert(ended)).drop_columns(["ended"])

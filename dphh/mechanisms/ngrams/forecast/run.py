@@ -102,9 +102,7 @@ class ReleasedWords:
     rows: Any
 
 
-def forecast_levels(
-    price: Price, host: Host, once: DrawOnce, joiner: str
-) -> Generator[LevelDone, None, Any]:
+def forecast_levels(price: Price, host: Host, once: DrawOnce) -> Generator[LevelDone, None, Any]:
     """Runs all levels. Returns how what was found was counted, and its noised counts, if it is."""
     host.gather("users", words_of_texts(price, marks_ends=True))
     # users (block, user_hashes, lengths, ids, words)
@@ -116,9 +114,9 @@ def forecast_levels(
         return None
     # The levels above words are one draw: a purse cannot be made again from what was released.
     purse = full_purse(planned[0], 1 - words.even_shares / max_n)
-    draw = partial(draw_levels_above, price, host, words, purse, joiner)
+    draw = partial(draw_levels_above, price, host, words, purse)
     drawn = once("ngrams/forecast", draw)
-    yield from levels_of_grams(planned, words.words, drawn, joiner)
+    yield from levels_of_grams(planned, words.words, drawn, host.joiner)
     return None if price.counting is None else counts_of_grams(drawn, price.counting)
 
 
@@ -155,9 +153,7 @@ def full_purse(level: ForecastLevel, share: float) -> int:
     return int(level.whole * share * (1 - 2**-40))
 
 
-def draw_levels_above(
-    price: Price, host: Host, words: ReleasedWords, purse: int, joiner: str
-) -> Any:
+def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int) -> Any:
     """Draw all levels above these words, and the counts of what was found: the table (level, key,
     mass, late), as the journal stores it. Nothing of it is shown before all is drawn."""
     planned, counting = forecast_levels_of(price), price.counting
@@ -199,7 +195,7 @@ def draw_levels_above(
         ]
     found = table_of_grams(rows)
     if counting is not None:
-        levels = levels_of_grams(planned, words.words, found, joiner)
+        levels = levels_of_grams(planned, words.words, found, host.joiner)
         table = sorted_rows(pa.concat_tables([words.rows, *(done.rows for done in levels)]))
         counted = to_count(table, counted_in_full(counting, in_full))
         if counted.level is not None:
