@@ -76,19 +76,6 @@ class Prior:
         }
 
 
-def checked_prior(prior: PriorOption | None, text: str | None, is_public: bool) -> Prior | None:
-    """The prior that a verb was given. Refuses one that is not a `Prior`, and options of a prior
-    that is not given."""
-    if prior is None and (text is not None or is_public):
-        raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
-    if not isinstance(prior, Prior | None):
-        raise UsageError(
-            f"prior: found a {type(prior).__name__}; a saved plan has only the digest of its "
-            "prior, not the words, so make the plan again"
-        )
-    return prior
-
-
 def check_same_tokens(option: str, reading: dict[str, Any], content: Content) -> None:
     """Refuse public words that were not split into tokens as the corpus is. `option`: the option
     that gave them."""

@@ -29,7 +29,7 @@ from dphh.engines import check_columns
 from dphh.journal import Note
 from dphh.ledger import Ledger
 from dphh.plan import Plan, verb_function
-from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, Verb
+from dphh.registry import VERBS, Verb
 from dphh.report.plan_lines import plan_text
 from dphh.report.sentences import number_of_items
 from dphh.run import HELP as RUN_HELP
@@ -150,11 +150,8 @@ def _warnings_kept(notes: list[str]) -> Iterator[None]:
         yield
 
 
-items = _verb_command(ITEMS)
-ngrams = _verb_command(NGRAMS)
-trie = _verb_command(TRIE)
-ldp_trie = _verb_command(LDP_TRIE)
-counts = _verb_command(COUNTS)
+for _verb in VERBS.values():
+    globals()[_verb.name] = _verb_command(_verb)
 
 
 @click.command(cls=GroupedCommand)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dphh.errors import UsageError
 from dphh.level import Level, Noise
+from dphh.prior import Prior, PriorOption
 from dphh.privacy.events import Event
 from dphh.privacy.search import least_whole
 from dphh.udfs.rules.weights import weight
@@ -56,6 +57,19 @@ def check_budget(epsilon: float, delta: float, epsilon_option: str = "epsilon") 
 def check_max_items(max_items: int) -> None:
     advice = ", about as many different items as a typical user holds"
     check_whole("max_items", max_items, advice=advice)
+
+
+def checked_prior(prior: PriorOption | None, text: str | None, is_public: bool) -> Prior | None:
+    """The prior that a verb was given. Refuses one that is not a `Prior`, and options of a prior
+    that is not given."""
+    if prior is None and (text is not None or is_public):
+        raise UsageError("prior_text, prior_is_public: found no prior; give prior= too")
+    if not isinstance(prior, Prior | None):
+        raise UsageError(
+            f"prior: found a {type(prior).__name__}; a saved plan has only the digest of its "
+            "prior, not the words, so make the plan again"
+        )
+    return prior
 
 
 def checked_arithmetic_delta(arithmetic: float, epsilon: float, delta: float) -> float:

@@ -44,10 +44,11 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
+    checked_prior,
     users_needed,
 )
 from dphh.price import Finds, Price, Privacy
-from dphh.prior import PRIOR_HELP, Prior, PriorOption, checked_prior
+from dphh.prior import PRIOR_HELP, Prior, PriorOption
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {

@@ -25,9 +25,16 @@ from dphh.mechanisms.ngrams.forecast.price import (
     users_needed_for_words,
 )
 from dphh.mechanisms.ngrams.levels import ForecastLevel
-from dphh.mechanisms.terms import ADJACENCY, BUDGET_HELP, UNIT, check_budget, check_max_items
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    UNIT,
+    check_budget,
+    check_max_items,
+    checked_prior,
+)
 from dphh.price import Price, Privacy
-from dphh.prior import PRIOR_HELP, PriorOption, checked_prior
+from dphh.prior import PRIOR_HELP, PriorOption
 from dphh.wording.options import check_choice, check_whole
 
 Method = Literal["forecast", "dpne"]
