@@ -35,6 +35,9 @@ def printable(text: str) -> str:
     return CONTROL_CHARACTERS.sub(lambda found: escaped(found[0]), text)
 
 
+_LIBRARY = re.compile(r"(dphh|duckdb)\.")
+
+
 class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
@@ -62,8 +65,8 @@ class CorpusError(DphhError):
 
 
 class UnreachableError(DphhError):
-    """A store or a gateway does not answer, or a file is not complete. Nothing was spent; trying
-    again later may succeed, so the exit code is not that of bad input."""
+    """A store or a gateway does not answer, a file is not complete, or a disk is full. Trying again
+    later may succeed, so the exit code is not that of bad input."""
 
 
 class LedgerError(DphhError):
@@ -97,16 +100,14 @@ class Notice(UserWarning):
 
 
 def warn(said: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the nearest line of code outside dphh that led here, never at a line of dphh; without
-    a line if there is none, as when DuckDB calls a macro's function on its own thread."""
+    """Warn at the nearest line of code outside dphh and DuckDB that led here, each time; without a
+    line if there is none, as when DuckDB calls a macro's function on its own thread."""
     frame: FrameType | None = sys._getframe()
-    up = 1
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
-        frame, up = frame.f_back, up + 1
-    if frame is None:
-        warnings.warn_explicit(said, category, "dphh", 0)
-    else:
-        warnings.warn(said, category, stacklevel=up)
+    while frame is not None and _LIBRARY.match(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    where = ("dphh", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    # `warnings.warn` would show a text once a line: of two paying runs in a loop, the first alone.
+    warnings.warn_explicit(said, category, *where)
 
 
 def hiding_private_details(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

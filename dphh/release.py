@@ -21,7 +21,7 @@ from dphh.columns import (
 )
 from dphh.errors import UsageError
 from dphh.exports import Exports
-from dphh.files.whole_files import write_unless_other_file, write_whole
+from dphh.files.whole_files import unwritable_error, write_unless_other_file, write_whole
 from dphh.price import Privacy
 from dphh.privacy.events import Event, events_from_json
 from dphh.reader.paths import local_path_to_write
@@ -222,9 +222,7 @@ class Release(Exports, InNotebooks):
             for name, data in self.files().items():
                 write_whole(out / name, data)
         except OSError as problem:
-            raise UsageError(
-                f"out: {out} could not be written ({problem.strerror}); give another folder"
-            ) from None
+            raise unwritable_error("out", out, problem) from None
         return out
 
     @classmethod

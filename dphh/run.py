@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,17 +22,18 @@ import pyarrow as pa
 from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
 from dphh.engines import checked_engine, engine_of, open_host
 from dphh.engines.host import Host
-from dphh.errors import DphhError, LedgerError, UnknownRunError, UsageError, warn
+from dphh.errors import DphhError, LedgerError, UnknownRunError, UnreachableError, UsageError, warn
 from dphh.files.stopping import received_signal
 from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name
+from dphh.ledger.paying import label_of, would_read
 from dphh.price import Price
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.identity import state_of_files
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, RunOutcome, run_levels
-from dphh.release import Release, checked_folder, release_as_stored, stored_release
+from dphh.release import TABLE, Release, checked_folder, release_as_stored, stored_release
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
 
@@ -100,7 +101,10 @@ def run(
             request, known, run_id=run_id, again=again, require_account=require_account
         )
         if out is not None:
-            checked_folder(out, run_id if before is None else before.run_id)
+            _refuse_out_among_data(
+                checked_folder(out, run_id if before is None else before.run_id),
+                [corpus, *(own.corpus for own in book.accounts())],
+            )
         return before
 
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
@@ -206,15 +210,25 @@ def _check_arguments(
         )
 
 
+def _refuse_out_among_data(out: Path, corpora: Sequence[Corpus]) -> None:
+    """Refuse a folder in which a corpus would read the release as rows from then on."""
+    for corpus in corpora:
+        if would_read(corpus, out / TABLE):
+            raise UsageError(
+                f"out: {out} is among the data of {label_of(corpus)}, so later runs would read the "
+                "release as rows; give a folder elsewhere. Nothing was spent"
+            )
+
+
 def _save_to_folder(release: Release, out: str | Path | None, *, spent: bool) -> Release:
     release = replace(release, spent=spent)
     if out is None:
         return release
     try:
         release.save(out)
-    except UsageError as problem:
+    except (UsageError, UnreachableError) as problem:
         run_id = release.run_id
-        raise UsageError(
+        raise type(problem)(
             f"{problem}. The release was made and paid for, and the ledger keeps it: "
             f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
         ) from None

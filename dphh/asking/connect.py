@@ -33,6 +33,7 @@ from dphh.asking.macros import (
 from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
+from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
@@ -156,6 +157,12 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
     return answer_batch
 
 
+def _show_note(said: str) -> None:
+    """Shows what a run costs, in SQL's words."""
+    if isinstance(said, Note):
+        show_budget_notes(Note(respell_options(said.removeprefix("note: "), _option_in_sql)))
+
+
 def _option_in_sql(name: str, value: str) -> str:
     """The option in SQL's words, for an error that has it in Python's as `name=value`."""
     if name == "again":  # macros lack it: a statement that is repeated would spend by accident
@@ -218,7 +225,7 @@ class _AnswersForOwner:
                 plan = self._plan(macro, arguments)
                 assert plan.corpus is not None
                 made = latest.release = plan.run(
-                    ledger=self._ledger, engine=self._engine, run_id=run_id,
+                    ledger=self._ledger, engine=self._engine, run_id=run_id, progress=_show_note,
                     **self._limits_of_connection(),
                 )  # fmt: skip
             latest.statement_id = statement_id

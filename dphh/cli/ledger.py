@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from dphh.cli.options import (
+    confirm,
     confirm_higher_cap,
     corpus_options,
     corpus_options_given,
@@ -19,7 +20,7 @@ from dphh.cli.options import (
 from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.budget import RULES, Rule
+from dphh.ledger.budget import RULES, Rule, checked_cap, fits
 from dphh.ledger.spending import accounts_text
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import files_named, is_remote
@@ -109,7 +110,7 @@ def _notes_on_corpus(corpus: Corpus) -> list[str]:
 @click.option("--epsilon", type=float, required=True, help="The new cap on epsilon.")
 @click.option("--delta", type=float, required=True, help="The new cap on delta.")
 @_rule_option
-@click.option("--yes", is_flag=True, help="Raise the cap without asking.")
+@click.option("--yes", is_flag=True, help="Change the cap without asking.")
 @ledger_option
 def cap(
     account: str,
@@ -120,14 +121,22 @@ def cap(
     ledger_file: str | None,
 ) -> None:
     """Change an account's cap; until it has runs, also how costs are added up under it. Raising a
-    cap asks first."""
+    cap asks first, and so does lowering it below what is spent."""
     book = existing_ledger(ledger_file)
     if not yes:
+        before = book.status(account)
         confirm_higher_cap(
             f"{account}: raise the cap of",
-            *(book.status(account).cap, epsilon, delta),
+            *(before.cap, epsilon, delta),
             "People were promised the lower cap, and what is spent beyond it cannot be taken back",
         )
+        kept = before.cap.rule if delta > 0 else None
+        if not fits(before.bookings, checked_cap(epsilon, delta, rule or kept)):
+            confirm(
+                f"{account}: lower the cap to ({epsilon:g}, {delta:g})? More is spent already, so "
+                "it would be broken: every further run is refused, and `dphh verify` refuses the "
+                "releases that were made"
+            )
     click.echo(accounts_text([book.set_cap(account, epsilon, delta, rule)]))
 
 

@@ -139,12 +139,16 @@ def existing_ledger(file: str | None) -> Ledger:
 def confirm_higher_cap(
     raise_what: str, old: Cap, new_epsilon: float, new_delta: float, warning: str
 ) -> None:
-    """Ask before a cap or a share is raised. Without a terminal, refuse and name the option that
-    confirms."""
+    """Ask before a cap or a share is raised."""
     if new_epsilon <= old.epsilon and new_delta <= old.delta:
         return
     raised = f"({old.epsilon:g}, {old.delta:g}) to ({new_epsilon:g}, {new_delta:g})"
-    question = f"{raise_what} {raised}? {warning}"
+    confirm(f"{raise_what} {raised}? {warning}")
+
+
+def confirm(question: str) -> None:
+    """Ask before what cannot be taken back. Without a terminal, refuse and name the option that
+    confirms."""
     if not sys.stdin.isatty():
         raise UsageError(f"{question}. Nothing was changed; --yes confirms it")
     if not click.confirm(question, err=True):

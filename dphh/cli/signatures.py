@@ -58,6 +58,14 @@ grouped_option = partial(click.option, cls=GroupedOption)
 class GroupedCommand(click.Command):
     """A command whose help shows its options by their groups."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as problem:
+            # The nearest alone: none that is merely alike and spends.
+            near = list(problem.possibilities or ())[:1]
+            raise click.NoSuchOption(problem.option_name, possibilities=near, ctx=ctx) from None
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         for group in (CORPUS, SEARCH, BUDGET, WHERE, SHOW):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from uuid import uuid4
 
-from dphh.errors import UsageError
+from dphh.errors import UnreachableError, UsageError
+
+_FULL_OR_FAILING = {errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
@@ -39,6 +42,13 @@ def write_unless_other_file(
                     )
         write_whole(path, data)
     except OSError as problem:
-        raise UsageError(
-            f"{option}: {path} could not be written ({problem.strerror}); give another path"
-        ) from None
+        raise unwritable_error(option, path, problem) from None
+
+
+def unwritable_error(option: str, path: Path, problem: OSError) -> UsageError | UnreachableError:
+    """The error that says why a path that an option names could not be written. A full disk is no
+    mistake of the caller: once there is room, the same call succeeds."""
+    said = f"{option}: {path} could not be written ({problem.strerror}); "
+    if problem.errno in _FULL_OR_FAILING:
+        return UnreachableError(f"{said}make room and ask again, or give another path")
+    return UsageError(f"{said}give another path")

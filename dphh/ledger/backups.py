@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dphh.errors import LedgerError, UsageError
-from dphh.files.whole_files import write_whole
+from dphh.files.whole_files import unwritable_error, write_whole
 from dphh.ledger.schema import exists, reading
 from dphh.ledger.spending import EDITED
 from dphh.ledger.tables import edited_accounts
@@ -36,9 +36,7 @@ def write_copy(con: sqlite3.Connection, ledger: Path, target: Path) -> int:
     try:
         write_whole(target, _copy_of(con), 0o600)
     except OSError as problem:
-        raise UsageError(
-            f"backup: {target} could not be written ({problem.strerror}); give another path"
-        ) from None
+        raise unwritable_error("backup", target, problem) from None
     ((runs,),) = con.execute("SELECT count(*) FROM runs").fetchall()
     return int(runs)
 

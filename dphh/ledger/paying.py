@@ -13,8 +13,6 @@ owner or by an `analyst`.
 # ruff: noqa: PTH114, PTH118, PTH120
 from __future__ import annotations
 
-# Globs and addresses stay strings: pathlib would change the text that engines get.
-# ruff: noqa: PTH114, PTH118, PTH120
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +27,15 @@ from dphh.ledger.entries import Request
 from dphh.ledger.spending import Account
 from dphh.ledger.tables import account_named, account_names, accounts_in, shares_of
 from dphh.reader.corpus import Corpus, replace_corpus, unit_and_columns, user_option
-from dphh.reader.paths import WILDCARD, absolute_place, duckdb_file_of, is_remote
+from dphh.reader.paths import (
+    WILDCARD,
+    absolute_place,
+    duckdb_file_of,
+    escaped_glob,
+    is_remote,
+    is_skipped,
+    parquet_pattern,
+)
 
 
 def payers_of(
@@ -136,6 +142,18 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
         if _is_or_holds(own, parts) or (is_remote(place) and _is_or_holds(parts, own)):
             return True
     return False
+
+
+def would_read(corpus: Corpus, file: Path) -> bool:
+    """Whether a corpus of files reads a file, once it is at this path."""
+    if corpus.kind != "path":
+        return False
+    name = absolute_place(file)
+    there = places_of(replace_corpus(corpus, where=(escaped_glob(name),), listed=None))
+    return any(
+        holds(replace_corpus(corpus, where=(each,)), there) and not is_skipped(name, each)
+        for each in map(parquet_pattern, corpus.where)
+    )
 
 
 def corpus_of_files(

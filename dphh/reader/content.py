@@ -203,6 +203,7 @@ def combined_condition(
 ) -> str | None:
     """`where`, `since` and `until` as one condition; None if all are None."""
     said = []
+    bounds: dict[str, str] = {}
     if where is not None:
         if not isinstance(where, str):
             raise UsageError(f"where: found {where!r}; give a condition in SQL, as a text")
@@ -212,6 +213,12 @@ def combined_condition(
         if value is None:
             continue
         column, bound = _column_and_bound(option, value)
+        if column in bounds and _is_no_time(bounds[column], bound):
+            raise UsageError(
+                f"until: found {bound}, and since begins at {bounds[column]}, so that no row "
+                "counts; give a later one"
+            )
+        bounds[column] = bound
         quoted = column.replace('"', '""'), bound.replace("'", "''")
         said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
     return joined_by_and(*said)
@@ -243,6 +250,14 @@ def _column_and_bound(option: str, value: object) -> tuple[str, str]:
             "DATE '2026-01-31'\""
         )
     return column, bound
+
+
+def _is_no_time(since: str, until: str) -> bool:
+    """Whether nothing lies between two days, as where both are swapped. It would be paid for."""
+    try:
+        return dt.datetime.fromisoformat(since) >= dt.datetime.fromisoformat(until)
+    except (ValueError, TypeError):  # no days; or one with a zone, and one without
+        return False
 
 
 #: Matches a day that is written otherwise than its column compares: 31.01.2026, 1/31/26.

@@ -188,6 +188,15 @@ def test_since_and_until_take_dates(kind: Any) -> None:
         assert digest(days, text=None, item="what", **rows) == wanted
 
 
+@pytest.mark.parametrize("until", ["day=2026-01-31", "day=2026-01-01"])
+def test_days_between_which_nothing_lies_are_refused(until: str) -> None:
+    """Such a run would be paid for. Of numbers and names nothing is known: 9 is before 10."""
+    with pytest.raises(UsageError, match=r"^until: found 2026.*and since begins at 2026-01-31"):
+        Corpus("a.csv", user="who", text="what", since="day=2026-01-31", until=until)
+    Corpus("a.csv", user="who", text="what", since="level=9", until="level=10")
+    Corpus("a.csv", user="who", text="what", since="day=2026-01-31", until="made=2026-01-01")
+
+
 @pytest.mark.parametrize("value", [dt.date(2026, 1, 3), ("day", 3), ("", dt.date(2026, 1, 3))])
 def test_a_date_needs_its_column(value: Any) -> None:
     with pytest.raises(UsageError, match=r"^since: found .*a column and a date"):

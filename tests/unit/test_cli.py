@@ -112,6 +112,11 @@ def test_a_release_is_explained_and_no_groups_are_of_its_users(dphh, path, tmp_p
     assert code == 2 and "Nothing was declared" in err
 
 
+def test_a_slip_is_answered_with_the_nearest_option_alone(dphh, path):
+    code, _, err = dphh("ngrams", path, *READ, *COST, "--maxn", "2")
+    assert code == 2 and "--max-n" in err and "--again" not in err
+
+
 def test_the_ledgers_verbs(dphh, path, tmp_path):
     add = ["ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6"]
     dphh(*add)
@@ -175,7 +180,10 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path):
     assert f": items (1, 1e-07), settled; took {share:.0%} of the cap Asked for: words of" in runs
     assert f"Run one, made with dphh {__version__} on duckdb" in runs
     assert "before any run: account made: a cap of epsilon 4, delta 1e-06, for " in changes
-    dphh("ledger", "cap", "notes", "--epsilon", "0.1", "--delta", "1e-6")
+    lowered = ("ledger", "cap", "notes", "--epsilon", "0.1", "--delta", "1e-6")
+    code, _, err = dphh(*lowered)
+    assert code == 2 and "More is spent already" in err and "--yes confirms it" in err
+    dphh(*lowered, "--yes")
     broken = " ".join(dphh("ledger", "show", "notes")[1].split())
     assert "The cap of (0.1, 1e-06) is broken, and promises nothing to anyone: 1 run" in broken
     assert re.search(r"settled; took more than 100 times the cap|took [\d.]+ times the cap", broken)

@@ -5,11 +5,12 @@ import re
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines.duckdb.host import DuckDBHost
-from dphh.errors import CorpusError, Notice
+from dphh.errors import CorpusError, Notice, UnreachableError
 from dphh.journal import Note
 from dphh.reader.corpus import replace_corpus
 from dphh.testing import SeededRandomness
@@ -63,6 +64,27 @@ def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, 
     assert Release.load(tmp_path / "out").run_id == "one"
 
 
+@pytest.mark.parametrize("account", [True, False])
+def test_no_release_is_written_among_the_data(written, ledger, tmp_path, account):
+    """The next run would read it as rows."""
+    (tmp_path / "data" / "day=1").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    (path,) = written(ROWS).where
+    Path(path).rename(tmp_path / "data" / "day=1" / "rows.parquet")
+    corpus = Corpus(tmp_path / "data", user="who", item="what")
+    if account:  # of a table, too, that was made of other data
+        ledger.add("reviews", corpus, 3.0, 1e-6)
+        corpus = Corpus(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", item="what",
+                        account="reviews")  # fmt: skip
+    for out in ("data", "data/out", "data/day=1", "link"):
+        with pytest.raises(UsageError, match=r"among the data of .*data, so.* Nothing was spent"):
+            plan(corpus).run(ledger=ledger, out=tmp_path / out)
+    assert not ledger.runs()
+    for out in ("data/_out", "data-out"):  # no run reads what is here
+        plan(corpus).run(ledger=ledger, out=tmp_path / out)
+    assert len(ledger.runs()) == 1
+
+
 def test_a_release_that_the_ledger_cannot_keep_is_handed_over_all_the_same(
     corpus, ledger, monkeypatch
 ):
@@ -83,7 +105,7 @@ def test_a_release_that_cannot_be_saved_is_kept_by_the_ledger(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("dphh.release.write_whole", fail)
-    with pytest.raises(UsageError, match="paid for, and the ledger keeps it"):
+    with pytest.raises(UnreachableError, match="paid for, and the ledger keeps it"):
         plan(corpus).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
     monkeypatch.undo()
     release = plan(corpus).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
