@@ -196,20 +196,22 @@ class Release(Exports, InNotebooks):
         ledger: Ledger | None = None,
         top: int = 25,
         others: Sequence[Release] = (),
-        against: Release | None = None,
+        against: Release | Sequence[Release] = (),
     ) -> Path:
         """Write one HTML file for readers: what was found, with bars and numbers, and the promise.
 
         ledger: say what is left in the accounts that paid. top: how many rows of each table are
         open; the rest is folded. others: further releases for the same page. against: an earlier
-        release; say beside each row whether it rose or fell since (`change`).
+        release, or one for each release of the page; say beside each row whether it rose or fell
+        since (`change`).
         """
         from dphh.report.page import page_of
 
         out = local_path_to_write("report", path)
         if out.is_dir():
             raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
-        page = page_of(self, title=title, ledger=ledger, top=top, others=others, against=against)
+        earlier = [against] if isinstance(against, Release) else against
+        page = page_of(self, title=title, ledger=ledger, top=top, others=others, against=earlier)
         write_unless_other_file("report", out, page.encode(), b"<!doctype html>")
         return out
 

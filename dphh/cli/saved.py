@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal
 
 import click
@@ -26,7 +27,12 @@ top_option = click.option(
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @click.option("-o", "--output", metavar="FILE", help="The page: one HTML file.")
-@click.option("--against", metavar="FOLDER", help="An earlier release: say what rose and fell.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="FOLDER",
+    help="An earlier release: say what rose and fell. Give one for each FOLDER, or for the first.",
+)
 @click.option("--csv", "csv_file", metavar="FILE", help="The table, as a CSV file.")
 @click.option(
     "--separator",
@@ -42,7 +48,7 @@ top_option = click.option(
 def report(
     folders: Sequence[str],
     output: str | None,
-    against: str | None,
+    against: Sequence[str],
     csv_file: str | None,
     separator: Literal[",", ";"],
     title: str | None,
@@ -58,20 +64,21 @@ def report(
     \b
     dphh report phrases/ -o phrases.html --title "What people write about soup"
     dphh report november/ --against october/
-    dphh report all/ bycountry/ bystars/ --against last/ -o page.html
+    dphh report all/ bycountry/ --against last/ --against lastbycountry/ -o page.html
     dphh report phrases/ --csv phrases.csv
     """
     if csv_file is not None and len(folders) > 1:
         raise click.UsageError("--csv: found several releases; give the one whose table is wanted")
     release, *others = map(Release.load, folders)
-    earlier = None if against is None else Release.load(against)
+    earlier = [*map(Release.load, against)]
     if output is None and csv_file is None:
         for each in (release, *others):
             click.echo(repr(each))
         from dphh.report.terminal import changes_text  # imports Polars
 
-        if said := changes_text(release, earlier, top):
-            click.echo(f"\n{said}")
+        for later, before in zip_longest((release, *others)[: len(earlier) or 1], earlier):
+            if said := changes_text(later, before, top):
+                click.echo(f"\n{said}")
     if csv_file is not None:
         click.echo(f"written to {release.to_csv(csv_file, separator=separator)}", err=True)
     if output is not None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
 from dphh.privacy.changes import total
 from dphh.report.counting import noised_counts
-from dphh.report.phrases import Found, found_in, is_maximal, is_sentence
+from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
     BORDER,
     Manifest,
@@ -60,8 +60,6 @@ class Bar:
 
 #: The most items that are folded into the rows of a table: into those of its first rows.
 MOST_FOLDED = 1_000
-#: What phrases are called that are no sentences.
-SHORT = "short expressions"
 #: What the column of all groups together is called.
 TOGETHER = "all together"
 
@@ -115,18 +113,21 @@ class Table:
 
 
 def tables_of(
-    release: Released, most_rows: int, known: Container[Tokens] | None = None
+    release: Released,
+    most_rows: int,
+    found: Found | None = None,
+    known: Container[Tokens] | None = None,
 ) -> list[Table]:
-    """The tables of a release, of at most `most_rows` rows each: what `phrases` has, in its order.
-    known: the items of another release; rows have the numbers of such items, if they can."""
-    found, manifest = found_in(release), release.manifest
+    """The tables of a release, of at most `most_rows` rows each: what was found, as `phrases` has
+    it. known: the items of another release; rows have the numbers of such items, if they can."""
+    found, manifest = found or found_in(release), release.manifest
     people, join = found.number == "users", joiner_of(manifest).join
     left, parts = MOST_FOLDED, []
     for kind, every in _kinds(manifest, found):
         first = []
         for of in every[:most_rows]:
             counted = of.counted if known is None else found.counted(of, known)
-            folded = [] if every is found.loose else _folded(of, counted, found)[:left]
+            folded = [] if every is found.others else _folded(of, counted, found)[:left]
             left -= len(folded)
             first.append((Wording(of.tokens, counted), folded))
         parts.append((kind, len(every), first))
@@ -145,7 +146,7 @@ def tables_of(
             # Scores compare within one length only.
             [(items[each], bars(each) if people else (Bar(),)) for each in folded],
             _only(groups, own)
-            if len(groups) > 1 and is_sentence(of) and not are_periods(manifest) else None,
+            if len(groups) > 1 and len(of.tokens) > 1 and not are_periods(manifest) else None,
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -153,7 +154,9 @@ def tables_of(
         rows = [row(*each) for each in first]
         of_groups = slice(len(groups) > 1 and groups[0] is None, None)
         ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
-        is_aside, scale = people and bool(tables) and kind != SHORT, max(ends, default=0) or 1.0
+        is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
+        if is_aside:  # so that its bars compare with those above, if they fit
+            scale = max(scale, tables[0].scale)
         by = f", by {manifest['parameters']['by']}" if groups_of(manifest) else ""
         noun = kind if count != 1 else re.sub(r"s\b", "", kind, count=1)
         tables.append(Table(kind + by, noun, groups, rows, count, scale, is_aside))
@@ -169,15 +172,12 @@ def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wor
     phrases = "phrases" if token == "word" else "sequences"
     single = "items" if reading in (None, "whole") and unit is None else f"single {token}s"
     parts: Iterable[tuple[str, Sequence[Wording]]] = [(phrases, found.phrases)]
-    sentences = [of for of in found.phrases if is_sentence(of)]
-    if token == "word" and found.number == "users" and sentences:
-        parts = (("sentences", sentences), (SHORT, found.phrases[len(sentences) :]))
     if found.number == "score":
         parts = (
             (f"{phrases} of {with_noun(length, token)}", list(those))
             for length, those in groupby(found.phrases, key=lambda of: len(of.counted))
         )
-    every = (*parts, (single, found.words), (f"loose {phrases}", found.loose))
+    every = (*parts, (single, found.words), (f"other common {phrases}", found.others))
     return (part for part in every if part[1])
 
 

@@ -18,7 +18,7 @@ from dphh.report.change import (
     meaning_of_changes,
     sides_of,
 )
-from dphh.report.phrases import Found, found_in
+from dphh.report.phrases import Found, found_in, wordings_of
 from dphh.report.rows import rows_of
 from dphh.report.sentences import Released, are_periods, counting_of, joiner_of
 from dphh.report.wordings import Tokens, runs
@@ -62,9 +62,11 @@ class Comparison:
         return f"{with_noun(told.total(), self.noun)} since {self.before}: {said}."
 
 
-def comparison(later: Released, earlier: Released | None) -> Comparison | None:
+def comparison(
+    later: Released, earlier: Released | None, found: Found | None = None
+) -> Comparison | None:
     """Without an earlier release, of the last two of its periods; None if that has no such
-    numbers."""
+    numbers. found: what there is of the later one to read."""
     manifest = later.manifest
     if earlier is None and not (are_periods(manifest) and counting_of(manifest)):
         return None
@@ -74,29 +76,30 @@ def comparison(later: Released, earlier: Released | None) -> Comparison | None:
         for row in compared(*sides, CONFIDENCE).drop_nulls("difference").to_dicts()
     }
     items = {tokens for tokens, _ in differences}
-    found, before = found_in(later), Found([]) if earlier is None else found_in(earlier)
+    found = found or found_in(later, [] if earlier is None else wordings_of([earlier]))
+    before = Found([]) if earlier is None else found_in(earlier)
     shown = {run for of in found.phrases for run in runs(of.tokens, range(1, len(of.tokens) + 1))}
     gone = [of for of in before.phrases if before.counted(of, items) not in shown]
     groups = sorted({group for _, group in differences}, key=str)
     text = joiner_of(manifest).join
     moves: list[tuple[str, str | None, Difference]] = []
     alone: tuple[list[str], list[str]] = [], []
-    for of, its, is_word in (
+    for of, its, is_aside in (
         *((of, found, False) for of in found.phrases),
-        *((of, found, True) for of in found.words),
+        *((of, found, True) for of in (*found.words, *found.others)),
         *((of, before, False) for of in gone),
     ):
         counted = its.counted(of, items)
         compared_in = [group for group in groups if (counted, group) in differences]
-        has = compared_in
-        if its is before or (found.phrases and is_word):  # of these, only what changed
+        has = [] if is_aside and len(groups) > 1 else compared_in  # too many to read
+        if its is before or (found.phrases and is_aside):  # of these, only what changed
             has = [group for group in has if differences[counted, group]["change"] != UNTOLD]
         moves += [(text(of.tokens), group, differences[counted, group]) for group in has]
-        if not (compared_in or is_word):
+        if not (compared_in or is_aside):
             alone[its is before].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
     moves.sort(key=_order)
     is_words = manifest["parameters"].get("content", {}).get("reading") == "words"
-    noun = "phrase" if is_words else "item"
+    noun = "number" if len(groups) > 1 else "phrase" if is_words else "item"
     meaning = meaning_of_changes(*(side.release.manifest for side in sides))
     return Comparison(*_names(*sides), differences, moves, *alone, meaning, noun)
 

@@ -10,18 +10,22 @@ What changed comes first, then what was found; how to read it is folded, and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import moves, plan_lines, sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, tables_of
 from dphh.report.moves import Comparison, comparison, name_of
+from dphh.report.phrases import found_in, wordings_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import day_of
 from dphh.report.sentences import Released, items_line
+from dphh.report.wordings import Tokens
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -49,6 +53,8 @@ class Part:
     changes: Comparison | None
     #: Whether the groups are days, weeks or months, which are drawn as time.
     are_periods: bool
+    #: The wordings of its phrases, in the order of rows.
+    order: Sequence[Tokens]
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
@@ -73,15 +79,15 @@ class Part:
 
     @property
     def fewest(self) -> int:
-        """The smallest number of people of a sentence, of all that were found; 0 if none is known.
+        """The smallest number of people of a phrase, of all that are shown; 0 if none is known.
 
-        By groups without a sum there is no one number of a sentence."""
+        By groups without a sum there is no one number of a phrase."""
         if sentences.has_every_given_item(self.release.manifest):
             return 0
         of = (
             table
             for table in self.tables
-            if table.kind.startswith("sentence")
+            if table.kind.startswith("phrase")
             and table.groups[0] is None
             and table.count == len(table.rows)
         )
@@ -101,13 +107,21 @@ def page_of(
     ledger: Ledger | None = None,
     top: int = 25,
     others: Sequence[Released] = (),
-    against: Released | None = None,
+    against: Sequence[Released] = (),
 ) -> str:
+    """against: earlier releases, of the first of the releases, of the second, and so on."""
     check_whole("top", top)
-    parts = [
-        _part(release, top + MOST_FOLDED_ROWS, against),
-        *(_part(each, top + MOST_FOLDED_ROWS) for each in others),
-    ]
+    shown = [release, *others]
+    if len(against) > len(shown):
+        raise UsageError(
+            f"against: found {len(against)} releases for {len(shown)}; give one for each release"
+        )
+    # One thing has one wording on all of a page, and its place is the same in each part.
+    known = wordings_of([*against, *others])
+    parts: list[Part] = []
+    for each, earlier in zip_longest(shown, against):
+        order = parts[0].order if parts else []
+        parts.append(_part(each, top + MOST_FOLDED_ROWS, earlier, [*order, *known], order))
     accounts: dict[tuple[str, str], None] = {}
     if ledger is not None:
         for part in parts:
@@ -122,11 +136,21 @@ def release_card(release: Released) -> str:
     return _rendered([part], items_line(release), [], MOST_CARD_ROWS, is_page=False)
 
 
-def _part(release: Released, most_rows: int, against: Released | None = None) -> Part:
-    changes = comparison(release, against)
-    tables = tables_of(release, most_rows, changes.items if changes else None)
+def _part(
+    release: Released,
+    most_rows: int,
+    against: Released | None = None,
+    known: Sequence[Tokens] = (),
+    order: Sequence[Tokens] = (),
+) -> Part:
+    found, place = found_in(release, known), {of: at for at, of in enumerate(order)}
+    phrases = sorted(found.phrases, key=lambda of: place.get(of.tokens, len(place)))
+    found = replace(found, phrases=phrases)
+    changes = comparison(release, against, found)
+    tables = tables_of(release, most_rows, found, changes.items if changes else None)
     are_periods = sentences.are_periods(release.manifest)
-    return Part(release, tables, meaning_of_numbers(release, tables), changes, are_periods)
+    said = [of.tokens for of in phrases]
+    return Part(release, tables, meaning_of_numbers(release, tables), changes, are_periods, said)
 
 
 def _rendered(

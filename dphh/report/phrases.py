@@ -5,7 +5,7 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, Literal
@@ -24,20 +24,21 @@ _ESCAPES = {
     if CONTROL_CHARACTERS.match(character)
 }
 
-#: So many words are a sentence, or much of one.
-SENTENCE = 4
+#: A phrase has so many words of its own, together: of each word, the share of those who say it who
+#: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
+OWN_WORDS = 1.5
 
 
 @dataclass(frozen=True)
 class Found:
     """What a release has to read, the highest first. A row has the number of its `counted`."""
 
-    #: Sentences first; of a trie, whole sequences, and what was cut.
+    #: Of texts, those that have words of their own; of a trie, whole sequences, and what was cut.
     phrases: Sequence[Wording]
     #: Single tokens that are in no phrase.
     words: Sequence[Wording] = ()
-    #: Phrases whose tokens stand side by side as chance has it.
-    loose: Sequence[Wording] = ()
+    #: Other phrases: short, of words that are mostly said elsewhere, or side by side by chance.
+    others: Sequence[Wording] = ()
     #: The column of their numbers. Without users nothing is joined, and the longest are first.
     number: Literal["users", "score"] | None = None
     #: Of each item, those of its groups added up.
@@ -52,8 +53,10 @@ class Found:
         return self.grams.counted(of.tokens, known, of.counted)
 
 
-def found_in(release: Released) -> Found:
-    """The phrases that no longer released one contains, joined as `wordings` joins them."""
+def found_in(release: Released, known: Collection[Tokens] = ()) -> Found:
+    """The phrases that no longer released one contains, joined as `wordings` joins them.
+
+    known: wordings of other releases, which may complete those of this one."""
     frame, is_trie = release.to_polars(), "ended" in release.table.column_names
     if is_trie:
         frame = frame.filter(is_maximal(frame))
@@ -79,7 +82,7 @@ def found_in(release: Released) -> Found:
     def in_order(of: Iterable[Wording]) -> list[Wording]:
         if not people:
             return sorted(of, key=lambda each: order(each.counted))
-        return sorted(of, key=lambda each: (not is_sentence(each), -sums[each.counted]))
+        return sorted(of, key=lambda each: -sums[each.counted])
 
     if is_trie:
         return Found(in_order(map(_alone, every)), number=number, numbers=numbers)
@@ -93,8 +96,12 @@ def found_in(release: Released) -> Found:
     # Where factors differ, the mean noise of all counts.
     sigma = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
     grams = Grams(numbers, sigma * sqrt(max(1, len(groups_of(release.manifest)))))
-    joined, loose = wordings(long, grams, order)
-    return Found(in_order(joined), words, in_order(map(_alone, loose)), number, numbers, grams)
+    joined, loose = wordings(long, grams, order, known)
+    own = joined
+    if release.manifest["parameters"].get("content", {}).get("reading") == "words":
+        own = [of for of in joined if grams.own_words(of) >= OWN_WORDS] or joined
+    others = [*(of for of in joined if of not in own), *map(_alone, loose)]
+    return Found(in_order(own), words, in_order(others), number, numbers, grams)
 
 
 def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
@@ -102,8 +109,9 @@ def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
     return next((name for name in names if name in frame and frame[name].count() > 0), None)
 
 
-def is_sentence(of: Wording) -> bool:
-    return len(of.tokens) >= SENTENCE
+def wordings_of(releases: Iterable[Released]) -> list[Tokens]:
+    """The wordings of releases, which may complete those of another."""
+    return [of.tokens for each in releases for of in found_in(each).phrases]
 
 
 def _alone(tokens: Tokens) -> Wording:
@@ -115,7 +123,7 @@ def phrases(release: Released) -> pl.DataFrame:
     item in it whose numbers these are."""
     found, join = found_in(release), joiner_of(release.manifest).join
     rows = [
-        (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.loose)
+        (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.others)
     ]
     order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
     frame = release.to_polars()

@@ -157,17 +157,23 @@ def users_may_be_bounded(manifest: Manifest) -> bool:
 
 def meaning_of_counts(manifest: Manifest) -> str:
     """What a number of people and the range beside it mean, for readers of a page."""
+    confidence = counting_of(manifest)["confidence"]
+    likely = "very likely" if confidence >= 0.9 else f"with probability {confidence:g}"
+    return f"About how many people share it; {likely}, the true number is in the range beside it."
+
+
+def meaning_of_ranges(manifest: Manifest) -> str:
+    """What that is exactly."""
     counting = counting_of(manifest)
-    said = "About how many people share it, with a range for the true number"
     confidence = Fraction(str(counting["confidence"]))
     of = max(100, confidence.denominator)
     hold = f"{float(of * confidence):,.6g}"
     if counting.get("min_users"):
         missing = f"{float(of - of * confidence):,.6g}"
-        return f"{said}: of {of:,} such ranges at most {missing} are expected to miss it."
+        return f"Of {of:,} such ranges, at most {missing} are expected to miss the true number."
     if counting["simultaneous"]:
-        return f"{said}: in {hold} of {of:,} such releases all ranges hold it."
-    return f"{said}: of {of:,} such ranges {hold} hold it."
+        return f"In {hold} of {of:,} such releases, all ranges hold the true numbers."
+    return f"Of {of:,} such ranges, {hold} hold the true number."
 
 
 def meaning_of_scores(manifest: Manifest) -> str:

@@ -48,8 +48,7 @@ def release_text(release: Released) -> str:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
     inside = number_of_items(release.table) - sum(table.count for table in tables)
     if inside and "ended" not in release.table.column_names:
-        are = "is" if inside == 1 else "are"
-        lines.append(f"  {with_noun(inside, 'piece')} of these {are} in the table, too")
+        lines.append(f"  the table has {with_noun(inside, 'shorter piece')} of these, too")
     # Somebody else may have written the manifest: its texts must not steer a terminal.
     return printable("\n".join(lines))
 

@@ -13,7 +13,7 @@ who hold the gram. A joined wording has no number: one released gram in it has, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -98,6 +98,26 @@ class Grams:
             gram = max(rests)[1]
         return gram
 
+    def own_words(self, of: Wording) -> float:
+        """How many words are this wording's own: of each, the share of its people who say this.
+
+        What is not released is held by fewer, as far as is known by these alone."""
+        held = self.users[of.counted]
+        shares = (held / max(self.users.get((token,), held), 1) for token in {*of.tokens})
+        return sum(min(share, 1) for share in shares)
+
+    def completed(self, tokens: Tokens, core: Tokens, known: Collection[Tokens]) -> Tokens:
+        """The longest known wording with these tokens in it, if each of its tokens has people
+        enough for most of those who hold the core."""
+        enough = MOST * self.users[core] - self.sigma
+        can = [
+            other
+            for other in known
+            if tokens in runs(other, [len(tokens)])
+            and all(self.users.get((token,), 0) >= enough for token in other)
+        ]
+        return max(can, key=len, default=tokens)
+
     def trimmed(self, tokens: Tokens, core: Tokens) -> Tokens:
         """The tokens around the core without those at an end that are loose in the longest gram."""
         before, after = around(tokens, core)
@@ -151,12 +171,16 @@ class Grams:
 
 
 def wordings(
-    whole: Sequence[Tokens], grams: Grams, order: Callable[[Tokens], Any]
+    whole: Sequence[Tokens],
+    grams: Grams,
+    order: Callable[[Tokens], Any],
+    known: Collection[Tokens] = (),
 ) -> tuple[list[Wording], list[Tokens]]:
     """One wording for all grams that are pieces of one; and the loose grams, whose tokens stand
     together as chance has it, and of which no two are left without loose ends.
 
-    whole: the grams of two tokens or more that no longer one contains. order: which are first."""
+    whole: the grams of two tokens or more that no longer one contains. order: which are first.
+    known: wordings of other releases, of which a wording here may be a part."""
     core_of = {gram: grams.core(gram) for gram in whole}
     cores = {core for core in core_of.values() if len(core) > 1}
     cores -= {run for core in cores for run in runs(core, range(2, len(core)))}
@@ -175,7 +199,7 @@ def wordings(
     for core in in_order:
         if core in joining.done or wording_of(core):
             continue
-        tokens = grams.trimmed(joining.joined(core), core)
+        tokens = grams.completed(grams.trimmed(joining.joined(core), core), core, known)
         found.append(made := Wording(tokens, grams.counted(tokens, grams.users, core)))
         for run in runs(tokens, range(1, len(tokens) + 1)):
             if run in grams.users:

@@ -63,7 +63,7 @@ def _shown_or_folded(release):
             *map(tuple, frame["tokens"].to_list())
         }
     every = {
-        shown for of in (*found.phrases, *found.words, *found.loose)
+        shown for of in (*found.phrases, *found.words, *found.others)
         for shown in (of.tokens, *of.variations)
     }  # fmt: skip
     every |= {run for of in every for run in runs(of, range(1, len(of)))}

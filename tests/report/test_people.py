@@ -57,16 +57,24 @@ def test_people_are_in_the_order_of_their_numbers_on_one_scale():
     assert (phrases.count, phrases.kind, words.kind) == (10, "phrases", "single words")
 
 
-def test_sentences_are_before_short_expressions_and_go_by_their_numbers():
-    people = {"a b c d": (80, 70, 90), "e f g h": (90, 10, 170), "i j": (900, 880, 920)}
+def test_phrases_go_by_their_numbers_and_those_without_words_of_their_own_are_folded():
+    people = {
+        "a b c d": (80, 70, 90), "e f g h": (90, 10, 170), "i j": (500, 480, 520),
+        "i": (900, 880, 920), "j": (750, 730, 770),
+    }  # fmt: skip
     release = counted(people)
     # What was read off before it was made to agree with others is not shown, and orders nothing.
-    estimates = pa.array([95, 90, 900], release.table["estimate"].type)
+    estimates = pa.array([95, 90, 500, 900, 750], release.table["estimate"].type)
     at = release.table.column_names.index("estimate")
     table = release.table.set_column(at, release.table.schema.field("estimate"), estimates)
-    sentences, short = tables_of(Release(table, release.manifest), 9)
-    assert [row.item for row in sentences.rows] == ["e f g h", "a b c d"]
-    assert (sentences.kind, short.kind, short.is_aside) == ("sentences", "short expression", False)
+    phrases, others = tables_of(Release(table, release.manifest), 9)
+    assert [row.item for row in phrases.rows] == ["e f g h", "a b c d"]
+    assert (phrases.kind, others.kind, others.is_aside) == ("phrases", "other common phrase", True)
+    assert others.scale == 520 and "1 other common phrase: short, or" in page_of(release)
+    # A word of which a little more of its people say the phrase.
+    del people["a b c d"], people["e f g h"], people["j"]
+    (phrases,) = tables_of(counted(people), 9)
+    assert [row.item for row in phrases.rows] == ["i j"]
 
 
 def test_a_phrase_has_one_row_and_its_pieces_are_inside():

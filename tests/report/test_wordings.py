@@ -34,13 +34,15 @@ def said(text):
     return tuple(text.split())
 
 
-def of_grams(people, sigma=0.0):
+def of_grams(people, sigma=0.0, known=()):
     """Wordings of texts with their numbers of people; rows of one token are the tokens'."""
     numbers = {said(text): number for text, number in people.items()}
     parts = {gram[start:end] for gram in numbers for start in range(len(gram))
              for end in range(start + 1, len(gram) + 1) if end - start < len(gram)}  # fmt: skip
     whole = [gram for gram in numbers if len(gram) > 1 and gram not in parts]
-    found, loose = wordings(whole, Grams(numbers, sigma), lambda gram: -numbers[gram])
+    found, loose = wordings(
+        whole, Grams(numbers, sigma), lambda gram: -numbers[gram], [*map(said, known)]
+    )
     return {
         " ".join(of.tokens): (" ".join(of.counted), sorted(map(" ".join, of.variations)))
         for of in found
@@ -165,6 +167,23 @@ def test_two_complaints_that_end_alike_are_two_rows():
         "refund came late": ("refund came late", []),
     }
     assert loose == []
+
+
+def test_a_wording_of_another_release_joins_its_pieces_if_about_as_many_hold_them():
+    people = {"colour is different": 461, "from the picture": 550, "colour is": 525, "colour": 568,
+              "is different": 546, "the picture": 522, "picture": 549, "different": 572,
+              "is": 3_800, "the": 6_700, "from": 1_270}  # fmt: skip
+    whole = "colour is different from the picture"
+    joined = {whole: ("from the picture", [])}
+    assert of_grams(people, known=[whole, "is different"])[0] == joined
+    apart = {"colour is different", "from the picture"}
+    assert of_grams(people)[0].keys() == apart
+    # What three times as many say is no piece of it; the other may still be.
+    people |= {"from the picture": 1_700, "the picture": 1_700, "picture": 1_700}
+    assert of_grams(people, known=[whole])[0].keys() == {whole, "from the picture"}
+    # A word that too few have is in no wording of theirs.
+    people |= {"different": 572, "from": 100, "from the picture": 90}
+    assert "colour is different" in of_grams(people, known=[whole])[0]
 
 
 def test_what_stands_side_by_side_by_chance_is_no_phrase():
