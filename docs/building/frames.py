@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from textwrap import indent
 from typing import Any
 
 from dphh.asking.frames import FrameVerbs, frame
+from dphh.reader.corpus import HELP
 from dphh.registry import VERBS
 
 _HEAD = """\
@@ -20,6 +22,7 @@ import polars as pl
 
 import dphh.mechanisms.counts.price
 from dphh.plan import Plan
+from dphh.reader.corpus import Corpus
 
 _Frame = pl.DataFrame | pl.LazyFrame
 
@@ -35,19 +38,21 @@ class FrameVerbs:
 
 def frames_stub() -> str:
     head = _HEAD.format(doc_of_frame=_quoted(frame, 4), doc=_quoted(FrameVerbs, 4))
-    return head + "".join(_method(name) for name in VERBS)
+    helps = {"corpus": HELP, **{name: verb.help for name, verb in VERBS.items()}}
+    return head + "".join(_method(name, each) for name, each in helps.items())
 
 
-def _method(name: str) -> str:
+def _method(name: str, helps: Mapping[str, str]) -> str:
     method = getattr(FrameVerbs, name)
     _, *options = inspect.signature(method).parameters.values()
     # Options that are needed come first, as everywhere else that Python has them.
     options.sort(key=lambda each: each.default is not each.empty)
     said = "".join(f"        {_option(each)},\n" for each in options)
     summary, example = inspect.getdoc(method).split("\n\n")[:2]
-    lines = [f"{option}: {line}" for option, line in VERBS[name].help.items()]
+    lines = [f"{option}: {line}" for option, line in helps.items()]
     doc = _in_quotes("\n".join([summary, "", example, "", *lines]), 8)
-    return f"    def {name}(\n        self,\n        *,\n{said}    ) -> Plan:\n{doc}\n"
+    made = "Corpus" if name == "corpus" else "Plan"
+    return f"    def {name}(\n        self,\n        *,\n{said}    ) -> {made}:\n{doc}\n"
 
 
 def _option(option: inspect.Parameter) -> str:

@@ -6,9 +6,9 @@ runs. `frames.pyi` has the methods written out, for editors and type checkers: `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,15 +16,27 @@ from dphh.errors import UsageError
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.registry import VERBS, Verb
+from dphh.sql import identifier
+from dphh.wording.lines import one_line
 from dphh.wording.options import checked_call
 
-#: Options of `Corpus` that a frame's verbs lack: the frame is the source and needs no connection,
-#: and `unit` is an option of `trie`.
-_CORPUS_OPTIONS_NOT_TAKEN = {"source", "connection", "unit"}
-#: The options that name a column or choose rows, which may be expressions of Polars.
-_EXPRESSIONS = {"user", "text", "item", "by", "where"}
-#: How each verb is called, for its docstring.
+Result = TypeVar("Result")
+_Frame = pl.DataFrame | pl.LazyFrame
+
+#: The options of `Corpus` that a frame's verbs take: the frame is the source and needs no
+#: connection, and `unit` is an option of `trie`.
+_CORPUS_OPTIONS = {
+    name: option
+    for name, option in CORPUS_OPTIONS.items()
+    if name not in {"source", "connection", "unit"}
+}
+#: The options that name a column, and with the one that chooses rows, those that may be
+#: expressions of Polars.
+_COLUMNS = {"user", "text", "item", "by"}
+_EXPRESSIONS = _COLUMNS | {"where"}
+#: How each method is called, for its docstring.
 _EXAMPLES = {
+    "corpus": 'dphh.check(frame.dphh.corpus(user="author", text="body"))',
     "items": 'frame.dphh.items(user="author", item="dish", epsilon=1.0, delta=1e-7)',
     "ngrams": 'frame.dphh.ngrams(user="author", text="body", max_n=3, epsilon=1.0, delta=1e-7)',
     "counts": 'frame.dphh.counts(user="author", item="dish", of=menu, epsilon=0.5, delta=1e-8)',
@@ -38,18 +50,20 @@ class FrameVerbs:
     """The verbs of dphh on this frame. Each prices a run for free; `plan.run()` spends.
 
     The options are those of `dphh.Corpus` and of the verb; what names a column or chooses rows may
-    be an expression: `text=pl.col("body").str.to_lowercase()`, `where=pl.col("lang") == "en"`, made
-    row by row. `keep` is the verb's own in `ldp_trie`; to filter tokens there, clean the frame.
+    be an expression over one row: `text=pl.col("body").str.to_lowercase()`,
+    `where=pl.col("lang") == "en"`. Releases say it by its alias, or as Polars writes it.
+    `frame.dphh.corpus(...)` is the corpus, for `dphh.check`, `compare` and `evaluate`. `keep` is
+    the verb's own in `ldp_trie`; to filter tokens there, clean the frame.
     """
 
-    def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
+    def __init__(self, frame: _Frame) -> None:
         self._frame = frame
 
     def __dir__(self) -> list[str]:
-        return [*VERBS]
+        return ["corpus", *VERBS]
 
 
-def frame(frame: pl.DataFrame | pl.LazyFrame) -> FrameVerbs:
+def frame(frame: _Frame) -> FrameVerbs:
     """`frame.dphh`, for those who check types: `dphh.frame(messages).ngrams(user=..., ...)`."""
     if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         raise UsageError(
@@ -64,40 +78,100 @@ def _verb_as_method(verb: Verb[...]) -> Callable[..., Plan]:
     make_plan, verb_options = verb_function(verb), verb.options
 
     def plan(self: FrameVerbs, **options: Any) -> Plan:
-        source = self._frame
-        if isinstance(rows := options.get("where"), pl.Expr):
-            source = source.filter(rows)
-            del options["where"]
-        for name in _EXPRESSIONS & options.keys():
-            if isinstance(column := options[name], pl.Expr):
-                if not column.meta.is_column():
-                    source = source.with_columns(column)
-                options[name] = column.meta.output_name()
-        of_verb = {name: value for name, value in options.items() if name in verb_options}
-        of_corpus = {name: value for name, value in options.items() if name not in verb_options}
+        source, named = _made(self._frame, options)
+        of_verb = {name: value for name, value in named.items() if name in verb_options}
+        of_corpus = {name: value for name, value in named.items() if name not in verb_options}
         return make_plan(Corpus(source, **of_corpus), **of_verb)
 
-    of_frame = {
-        name: option
-        for name, option in CORPUS_OPTIONS.items()
-        if name not in _CORPUS_OPTIONS_NOT_TAKEN
-    }
-    taken = {**of_frame, **verb_options}
+    return _as_method(plan, verb.name, verb.doc, {**_CORPUS_OPTIONS, **verb_options})
+
+
+def _corpus(self: FrameVerbs, **options: Any) -> Corpus:
+    source, named = _made(self._frame, options)
+    return Corpus(source, **named)
+
+
+def _as_method(
+    made: Callable[..., Result], name: str, doc: str, options: Mapping[str, Parameter]
+) -> Callable[..., Result]:
+    """The function as a method of this name that takes these options, some as expressions."""
     by_name = [
-        option.replace(
-            kind=Parameter.KEYWORD_ONLY,
-            annotation=option.annotation | pl.Expr if name in _EXPRESSIONS else option.annotation,
-        )
-        for name, option in taken.items()
+        option.replace(kind=Parameter.KEYWORD_ONLY, annotation=_annotation(each, option))
+        for each, option in options.items()
     ]
-    plan.__name__ = plan.__qualname__ = verb.name
-    summary, _, rest = verb.doc.partition("\n")
-    plan.__doc__ = f"{summary}\n\n    {_EXAMPLES[verb.name]}\n{rest}"
-    plan.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter("self", Parameter.POSITIONAL_ONLY), *by_name], return_annotation=Plan
+    made.__name__ = made.__qualname__ = name
+    summary, _, rest = doc.partition("\n")
+    made.__doc__ = f"{summary}\n\n    {_EXAMPLES[name]}\n{rest}"
+    made.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter("self", Parameter.POSITIONAL_ONLY), *by_name]
     )
-    return checked_call(plan)
+    return checked_call(made)
 
 
+def _annotation(name: str, option: Parameter) -> Any:
+    if name == "user":
+        return str | pl.Expr | Sequence[str | pl.Expr]
+    return option.annotation | pl.Expr if name in _EXPRESSIONS else option.annotation
+
+
+def _made(frame: _Frame, options: dict[str, Any]) -> tuple[_Frame, dict[str, Any]]:
+    """The frame with a column for each expression among the options, and the options by the names
+    of these columns. `where` chooses rows before, so that Polars reads no others; a column of its
+    name, which is true, says so wherever a corpus says which rows count."""
+    columns: dict[str, pl.Expr] = {}
+
+    def named(option: str, given: Any) -> Any:
+        if isinstance(given, (list, tuple)):
+            return [named(option, each) for each in given]
+        if not isinstance(given, pl.Expr):
+            return given
+        _check_one_row(option, given)
+        if given.meta.is_column():
+            return given.meta.output_name()
+        name = _name(given)
+        columns[name] = given
+        return name
+
+    found = {name: named(name, options[name]) for name in _COLUMNS & options.keys()}
+    if isinstance(rows := options.get("where"), pl.Expr):
+        _check_one_row("where", rows)
+        frame = frame.filter(rows)
+        columns[_name(rows)] = pl.lit(True)
+        found["where"] = identifier(_name(rows))
+    return frame.with_columns(**columns), {**options, **found}
+
+
+def _name(expression: pl.Expr) -> str:
+    """What releases call an expression: its alias, or as Polars writes it."""
+    bare = expression.meta.undo_aliases()
+    if bare.meta != expression.meta:
+        return expression.meta.output_name()
+    return " ".join(str(expression).replace('"', "'").split())
+
+
+def _check_one_row(option: str, expression: pl.Expr) -> None:
+    """Refuse an expression that looks at other rows than its own: it could show one user's text as
+    everybody's, and no theorem covers it."""
+    if expression.meta.has_multiple_outputs():
+        raise UsageError(f"{option}: found {expression}, which is several columns; give one")
+    if not _is_of_one_row(expression):
+        raise UsageError(
+            f"{option}: found {one_line(str(expression))}, which dphh cannot see to be made from "
+            "each row alone, as aggregates, windows, ranks and Python's functions are not; make "
+            "that column in the frame, if each of its values comes from rows of its own user"
+        )
+
+
+def _is_of_one_row(expression: pl.Expr) -> bool:
+    """Whether it and all of its parts are made row by row, as far as Polars says."""
+    try:
+        parts = expression.meta.pop()
+        return expression.meta.is_row_separable() and all(map(_is_of_one_row, parts))
+    except pl.exceptions.PolarsError:  # it would have to know the types of columns
+        return False
+
+
+_CORPUS_DOC = "The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger."
+FrameVerbs.corpus = _as_method(_corpus, "corpus", _CORPUS_DOC, _CORPUS_OPTIONS)
 for _verb in VERBS.values():
     setattr(FrameVerbs, _verb.name, _verb_as_method(_verb))

@@ -8,6 +8,7 @@ import polars as pl
 
 import dphh.mechanisms.counts.price
 from dphh.plan import Plan
+from dphh.reader.corpus import Corpus
 
 _Frame = pl.DataFrame | pl.LazyFrame
 
@@ -18,15 +19,59 @@ class FrameVerbs:
     """The verbs of dphh on this frame. Each prices a run for free; `plan.run()` spends.
 
     The options are those of `dphh.Corpus` and of the verb; what names a column or chooses rows may
-    be an expression: `text=pl.col("body").str.to_lowercase()`, `where=pl.col("lang") == "en"`, made
-    row by row. `keep` is the verb's own in `ldp_trie`; to filter tokens there, clean the frame.
+    be an expression over one row: `text=pl.col("body").str.to_lowercase()`,
+    `where=pl.col("lang") == "en"`. Releases say it by its alias, or as Polars writes it.
+    `frame.dphh.corpus(...)` is the corpus, for `dphh.check`, `compare` and `evaluate`. `keep` is
+    the verb's own in `ldp_trie`; to filter tokens there, clean the frame.
     """
 
     def __init__(self, frame: _Frame) -> None: ...
+    def corpus(
+        self,
+        *,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
+        text: str | None | pl.Expr = None,
+        item: str | None | pl.Expr = None,
+        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
+        lower: bool | None = None,
+        split: str = 'unicode',
+        strip: str = '',
+        keep: str | None = None,
+        drop: str | None = None,
+        max_token_length: int = 1000,
+        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
+        max_text_length: int = 100000,
+        account: str | None = None,
+        where: str | None | pl.Expr = None,
+        since: str | tuple[str, datetime.date] | None = None,
+        until: str | tuple[str, datetime.date] | None = None,
+        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
+    ) -> Corpus:
+        """The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger.
+
+        dphh.check(frame.dphh.corpus(user="author", text="body"))
+
+        user: The column of user ids, or several in combination.
+        text: The column of texts, which are split into words.
+        item: The column of items, each row one whole item.
+        as_: Read content as words, characters, whole or list.
+        where: Only rows that meet this, as "country = 'DE'".
+        since: Only rows from this value on, as day=2026-01-01.
+        until: Only rows before this value, as day=2026-02-01.
+        lower: Change to lower case; the default for words.
+        split: Words: unicode, white space, or a pattern they match.
+        strip: Characters to strip from both ends of tokens.
+        keep: Keep only tokens that match this in full.
+        drop: Drop tokens that match this in full.
+        max_token_length: The most characters of a token.
+        too_long: Longer tokens: truncate, drop or error.
+        max_text_length: The most characters that are read of a text.
+        null_users: Rows with a NULL user id: refuse or drop.
+        """
     def items(
         self,
         *,
-        user: str | collections.abc.Sequence[str] | pl.Expr,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         epsilon: float,
         delta: float,
         text: str | None | pl.Expr = None,
@@ -76,7 +121,7 @@ class FrameVerbs:
     def ngrams(
         self,
         *,
-        user: str | collections.abc.Sequence[str] | pl.Expr,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         max_n: int,
         epsilon: float,
         delta: float,
@@ -130,7 +175,7 @@ class FrameVerbs:
     def trie(
         self,
         *,
-        user: str | collections.abc.Sequence[str] | pl.Expr,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         max_length: int,
         epsilon: float,
         delta: float,
@@ -178,7 +223,7 @@ class FrameVerbs:
     def ldp_trie(
         self,
         *,
-        user: str | collections.abc.Sequence[str] | pl.Expr,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         keep: int,
         max_length: int,
         delta: float,
@@ -230,7 +275,7 @@ class FrameVerbs:
     def counts(
         self,
         *,
-        user: str | collections.abc.Sequence[str] | pl.Expr,
+        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         of: str | pathlib.Path | dphh.mechanisms.counts.price.ReleaseLike | collections.abc.Sequence[str | collections.abc.Sequence[str]],
         epsilon: float,
         delta: float,

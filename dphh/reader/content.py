@@ -206,7 +206,10 @@ def combined_condition(
     bounds: dict[str, str] = {}
     if where is not None:
         if not isinstance(where, str):
-            raise UsageError(f"where: found {where!r}; give a condition in SQL, as a text")
+            raise UsageError(
+                f"where: found a {type(where).__name__}; give a condition in SQL, as a text (or, "
+                "where the corpus is a frame's `.dphh`, one expression of Polars)"
+            )
         checked_condition(where)
         said.append(where.strip())
     for option, value, compares in (("since", since, ">="), ("until", until, "<")):

@@ -43,6 +43,12 @@ _ADVICE_OF_UNREAD_PACKAGE = {
     "pyiceberg": "give table.scan().to_arrow() and account=",
 }
 
+#: Errors of Polars that come before a row is read, so that their message quotes none.
+_ERRORS_OF_SCHEMAS = {
+    *("ColumnNotFoundError", "DuplicateError", "InvalidOperationError", "SchemaError"),
+    *("SchemaFieldNotFoundError", "StructFieldNotFoundError"),
+}
+
 #: What each option of a corpus does, in one line. The options that most corpora need are first.
 HELP = {
     "user": "The column of user ids, or several in combination.",
@@ -139,6 +145,8 @@ class Corpus(InNotebooks):
                 "text, item: give exactly one of them, the name of the content column "
                 "(text= reads words, item= takes each row whole)"
             )
+        if not isinstance(column, str):
+            raise UsageError(f"text, item: found a {type(column).__name__}; name the column")
         if account is not None and not isinstance(account, str):
             raise UsageError(
                 f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
@@ -261,8 +269,10 @@ def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
         isinstance(column, str) and column for column in columns
     )
     if not of_texts or not columns or len({*columns}) < len(columns):
+        # A column's values that are given by mistake are not shown.
+        shown = repr(user) if of_texts else f"a {type(user).__name__}"
         raise UsageError(
-            f"user: found {user!r}; name the column of user ids, or several different columns that "
+            f"user: found {shown}; name the column of user ids, or several different columns that "
             "identify a user together"
         )
     return tuple(columns)
@@ -370,6 +380,8 @@ def _locate_source(
         return "path", tuple(absolute_place(path) for path in source), None
     module = type(source).__module__.split(".")[0].lstrip("_")
     label = f"{module}:{type(source).__name__}"
+    if type(source).__name__ == "Series":
+        raise UsageError("source: found a Series; give the frame, and name its columns")
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
     advice = _ADVICE_OF_UNREAD_PACKAGE.get(
@@ -388,7 +400,10 @@ def _is_list_column(source: Any, column: str) -> bool:
             kind = str(source.collect_schema()[column])
         else:
             kind = str(source.schema.field(column).type)
-    except Exception:
+    except Exception as problem:
+        if type(problem).__name__ in _ERRORS_OF_SCHEMAS:
+            said = str(problem).partition("\n")[0]
+            raise CorpusError(f"source: the frame has no schema, {said}") from None
         return False
     return kind.lower().startswith(("list", "array(", "large_list", "fixed_size_list"))
 

@@ -95,16 +95,89 @@ def test_a_command_without_its_packages_ends_in_one_line(tmp_path):
     assert "pip install 'dphh[serve]'" in done.stderr and "Traceback" not in done.stderr
 
 
+MESSAGES = pl.DataFrame(
+    {"who": [1, 2, 3], "what": ["A b", "c", "d"], "lang": ["en", "en", "de"], "stars": [1, 5, 5]}
+)
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
 def test_a_frames_verb_takes_expressions_where_polars_people_write_them():
-    frame = pl.DataFrame({"who": [1, 2, 3], "what": ["A b", "c", "d"], "lang": ["en", "en", "de"]})
-    plan = dphh.frame(frame.lazy()).ngrams(
-        user=pl.col("who"), text=pl.col("what").str.to_lowercase(), where=pl.col("lang") == "en",
-        by=pl.col("lang"), groups=["en"], max_n=2, epsilon=1.0, delta=1e-6,
+    what, lang = pl.col("what"), pl.col("lang")
+    plan = dphh.frame(MESSAGES.lazy()).ngrams(
+        user=pl.col("who"), text=what.str.to_lowercase(), where=lang == "en",
+        by=lang.str.to_uppercase().alias("LANG"), groups=["EN"], max_n=2, **BUDGET,
     )  # fmt: skip
-    assert plan.corpus.user == ("who",) and plan.corpus.content.column == "what"
+    name = "col('what').str.to_lowercase()"
+    assert plan.corpus.user == ("who",) and plan.corpus.content.column == name
     read = plan.corpus.source.collect()
-    assert read["what"].to_list() == ["a b", "c"]
-    assert dict(plan.price.parameters)["by"] == "lang"
-    assert dir(frame.dphh) == sorted(VERBS)
+    assert read[name].to_list() == ["a b", "c"] and read["LANG"].to_list() == ["EN", "EN"]
+    assert dict(plan.price.parameters)["by"] == "LANG"
+    mark = pl.col("stars").cast(pl.String).alias("mark")
+    several = MESSAGES.dphh.corpus(user=[pl.col("who"), mark], text="what")
+    assert several.user == ("who", "mark")
+    assert dir(MESSAGES.dphh) == sorted([*VERBS, "corpus"])
     with pytest.raises(dphh.UsageError, match="frame: found a str; give a Polars frame"):
         dphh.frame("messages.parquet")
+
+
+def test_an_expression_that_chooses_rows_is_part_of_what_is_recorded():
+    many = pl.DataFrame({"who": range(900), "what": ["a", "b", "c"] * 300, "n": [1, 2, 3] * 300})
+    of_two = many.lazy().dphh.items(user="who", text="what", where=pl.col("n") < 3, **BUDGET)
+    release = of_two.run()
+    assert {*release.table["item"].to_pylist()} == {"a", "b"}
+    assert "of rows where \"[(col('n')) < (dyn int: 3)]\"" in " ".join(repr(release).split())
+    notes = []
+    of_one = many.dphh.corpus(user="who", text="what", where=pl.col("n") < 2)
+    dphh.items(of_one, **BUDGET).run(progress=notes.append)
+    assert not any("the same request" in note for note in notes)
+    assert not many.lazy().dphh.items(
+        user="who", text="what", where=pl.col("n") < 3, **BUDGET
+    ).run().spent  # fmt: skip
+
+
+WHAT, STARS = pl.col("what"), pl.col("stars")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"text": WHAT.first()},
+        {"text": WHAT.shift(1)},
+        {"text": WHAT.str.to_lowercase().sort_by("stars")},
+        {"text": pl.concat_str([WHAT, WHAT.mode().first()])},
+        {"text": pl.when(STARS.rank() > 1).then(WHAT)},
+        {"text": WHAT.map_batches(lambda all_rows: all_rows.reverse())},
+        {"text": WHAT.last().over("lang")},
+        {"user": pl.col("who").rank("dense")},
+        {"user": ["lang", pl.row_index()]},
+        {"by": STARS.rank().cast(pl.String), "groups": ["x"]},
+        {"where": pl.len().over("what") > 10},
+        {"where": STARS.mean() < STARS},
+        {"where": WHAT.is_first_distinct()},
+        {"where": pl.lit(pl.Series([True, False, True]))},
+    ],
+    ids=lambda options: str(next(iter(options.values())))[:40],
+)
+def test_an_expression_over_other_rows_is_refused(options):
+    with pytest.raises(dphh.UsageError, match="cannot see to be made from each row alone"):
+        MESSAGES.lazy().dphh.items(**{"user": "who", "text": "what", **BUDGET, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"text": pl.col("wht").str.to_lowercase()}, 'unable to find column "wht"'),
+        ({"where": STARS}, "filter predicate must be of type `Boolean`"),
+        ({"text": pl.col("what", "lang")}, "which is several columns; give one"),
+        ({"text": MESSAGES["what"]}, "text, item: found a Series; name the column"),
+        ({"user": MESSAGES["who"]}, "user: found a Series; name the column of user ids"),
+        ({"where": MESSAGES["stars"] > 1}, "where: found a Series; give a condition in SQL"),
+        ({"by": MESSAGES["lang"], "groups": ["en"]}, "by: found a list; name the column whose"),
+    ],
+)
+def test_a_frames_verb_says_what_is_wrong_with_its_columns_and_shows_no_row(options, said):
+    with pytest.raises(dphh.DphhError, match=said) as refused:
+        MESSAGES.lazy().dphh.items(**{"user": "who", "text": "what", **BUDGET, **options})
+    assert "A b" not in str(refused.value)
+    with pytest.raises(dphh.UsageError, match="found a Series; give the frame"):
+        dphh.Corpus(MESSAGES["what"], user="who", text="what")
