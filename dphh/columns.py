@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
+from dphh.wording.options import shown
 
 #: All columns of releases and their types.
 COLUMN_TYPES: dict[str, pa.DataType] = {
@@ -166,8 +167,7 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
             raise UsageError("groups: needs by=, the name of the column that has these values")
         return ()
     if not isinstance(by, str) or not by:
-        shown = repr(by) if isinstance(by, (str, int)) else f"a {type(by).__name__}"
-        raise UsageError(f"by: found {shown}; name the column whose values are the groups")
+        raise UsageError(f"by: found {shown(by)}; name the column whose values are the groups")
     listed = map(str.strip, groups.split(",")) if isinstance(groups, str) else groups
     declared = [*listed] if isinstance(listed, Iterable) else []
     if not any(declared) or not all(isinstance(group, str) for group in declared):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from dphh.errors import UsageError
-from dphh.wording.options import check_choice, check_whole
+from dphh.wording.options import check_choice, check_whole, shown
 
 if TYPE_CHECKING:
     import duckdb  # not at run time: a corpus without a condition needs no DuckDB
@@ -98,7 +98,7 @@ class Content:
             ("drop", self.drop, str | None, "a regular expression"),
         ):
             if not isinstance(value, kind):
-                raise UsageError(f"{option}: found {value!r}; give {what}")
+                raise UsageError(f"{option}: found {shown(value)}; give {what}")
         check_choice("as_", self.reading, get_args(ReadAs))
         check_choice("too_long", self.too_long, get_args(TooLong))
         check_choice("null_users", self.null_users, get_args(NullUsers))
@@ -207,7 +207,7 @@ def combined_condition(
     if where is not None:
         if not isinstance(where, str):
             raise UsageError(
-                f"where: found a {type(where).__name__}; give a condition in SQL, as a text (or, "
+                f"where: found {shown(where)}; give a condition in SQL, as a text (or, "
                 "where the corpus is a frame's `.dphh`, one expression of Polars)"
             )
         checked_condition(where)

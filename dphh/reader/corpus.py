@@ -23,7 +23,7 @@ from dphh.reader.content import (
 )
 from dphh.reader.paths import absolute_place, files_named
 from dphh.wording.notebook import InNotebooks
-from dphh.wording.options import checked_call
+from dphh.wording.options import checked_call, shown
 
 #: The promise about a frame, a relation or a view holds only on this condition.
 PROMISE_CONDITION = "each row was made from rows of its own user"
@@ -145,14 +145,12 @@ class Corpus(InNotebooks):
                 "text, item: give exactly one of them, the name of the content column "
                 "(text= reads words, item= takes each row whole)"
             )
-        if not isinstance(column, str):
-            raise UsageError(f"text, item: found a {type(column).__name__}; name the column")
         if account is not None and not isinstance(account, str):
             raise UsageError(
                 f"account: found {account!r}, not a text; give an account's name, such as 'reviews'"
             )
         users = checked_user(user)
-        if (column,) == users:
+        if isinstance(column, str) and (column,) == users:
             raise UsageError(
                 f"text, item: found {column!r}, the column of user ids; name the column of content "
                 "(if ids are meant, give them a second column)"
@@ -269,10 +267,8 @@ def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
         isinstance(column, str) and column for column in columns
     )
     if not of_texts or not columns or len({*columns}) < len(columns):
-        # A column's values that are given by mistake are not shown.
-        shown = repr(user) if of_texts else f"a {type(user).__name__}"
         raise UsageError(
-            f"user: found {shown}; name the column of user ids, or several different columns that "
+            f"user: found {repr(user) if of_texts else shown(user)}; name the column of user ids, or several different columns that "
             "identify a user together"
         )
     return tuple(columns)

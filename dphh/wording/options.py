@@ -40,6 +40,11 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
     return checked
 
 
+def shown(value: object) -> str:
+    """An option's wrong value in an error; of what may hold rows, such as a column, its type."""
+    return repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
 def check_utf8(options: Mapping[str, object]) -> None:
     """Refuse options with a text in which half of a surrogate pair stands alone."""
     for option, value in options.items():

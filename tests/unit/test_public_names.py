@@ -169,7 +169,7 @@ def test_an_expression_over_other_rows_is_refused(options):
         ({"text": pl.col("wht").str.to_lowercase()}, 'unable to find column "wht"'),
         ({"where": STARS}, "filter predicate must be of type `Boolean`"),
         ({"text": pl.col("what", "lang")}, "which is several columns; give one"),
-        ({"text": MESSAGES["what"]}, "text, item: found a Series; name the column"),
+        ({"text": MESSAGES["what"]}, "text or item: found a Series; give the name of one column"),
         ({"user": MESSAGES["who"]}, "user: found a Series; name the column of user ids"),
         ({"where": MESSAGES["stars"] > 1}, "where: found a Series; give a condition in SQL"),
         ({"by": MESSAGES["lang"], "groups": ["en"]}, "by: found a list; name the column whose"),
