@@ -267,8 +267,9 @@ def checked_user(user: str | Sequence[str]) -> tuple[str, ...]:
         isinstance(column, str) and column for column in columns
     )
     if not of_texts or not columns or len({*columns}) < len(columns):
+        found = repr(user) if of_texts else shown(user)
         raise UsageError(
-            f"user: found {repr(user) if of_texts else shown(user)}; name the column of user ids, or several different columns that "
+            f"user: found {found}; name the column of user ids, or several different columns that "
             "identify a user together"
         )
     return tuple(columns)

@@ -42,7 +42,8 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
 
 def shown(value: object) -> str:
     """An option's wrong value in an error; of what may hold rows, such as a column, its type."""
-    return repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+    plain = value is None or isinstance(value, (str, int, float))
+    return repr(value) if plain else f"a {type(value).__name__}"
 
 
 def check_utf8(options: Mapping[str, object]) -> None:
