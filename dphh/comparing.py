@@ -80,8 +80,8 @@ def _row_of_plan(
     try:
         made = make_plan(corpus, **options)
     except UsageError as problem:
-        if not varied_options:
-            raise
+        if not varied_options or not isinstance(corpus, Corpus | None):
+            raise  # so would every other plan
         return {**row, "users": None, "refused": str(problem)}
     row["users"] = made.finds.users
     row |= {f"users_{n}": users for n, users in made.finds.users_by_length}

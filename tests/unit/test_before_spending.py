@@ -203,6 +203,8 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
     assert cannot["users"] is None and "epsilon: found -1" in cannot["refused"]
     with pytest.raises(UsageError, match="epsilon: found -1"):
         dphh.compare("items", corpus, ledger=ledger, delta=1e-8, epsilon=-1)
+    with pytest.raises(UsageError, match="found a list; make it a corpus"):
+        dphh.compare("items", [1, 2], ledger=ledger, delta=1e-8, epsilon=[0.5, 1])
 
 
 def test_a_run_is_looked_up_in_the_ledger_that_is_given(corpus, tmp_path):
