@@ -50,6 +50,7 @@ def verify(
     *,
     ledger: Ledger | str | Path | None = None,
     account: str | None = None,
+    run_id: str | None = None,
     without_ledger: bool = False,
     page: str | Path | None = None,
     title: str | None = None,
@@ -63,10 +64,11 @@ def verify(
     what was found) for each check. It costs nothing.
 
     Where what was checked is "warning" or "own words", a person must read what was found and answer
-    for it: an account or a cap that was made or changed after runs, a weak promise, a text that
+    for it: an account or a cap that was made or raised after runs, a weak promise, a text that
     somebody wrote and that leaves with the release.
 
     account: refuse a run that this account did not pay for, whichever others did.
+    run_id: refuse another run than this. Whoever names it has read it: it waits for no answer.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it. page: check too that this file is what `Release.report` writes of the release, with this
     `title` and `top`.
@@ -77,6 +79,8 @@ def verify(
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
         raise _refusal("it is a test's, made with a seed, and is NOT private")
+    if run_id not in (None, release.run_id):
+        raise _refusal(f"it is of the run {release.run_id!r}, and not {run_id!r}")
     named = one_line(Path(folder).name, _NOT_CUT)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
@@ -101,7 +105,7 @@ def verify(
         release.manifest, None if runs is None else entry.analyst or entry.who
     )
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
-    lines += _lines_on_run_ids(release.manifest, runs)
+    lines += _lines_on_run_ids(release.manifest, runs, run_id)
     lines += _own_words(release.manifest, {*chain.from_iterable(groups)})
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
@@ -218,7 +222,10 @@ def _lines_on_payers(
         for change in book.history(account.name):
             if change.what in ("share", "token") or not change.runs:
                 continue
-            if change.after >= entry.sequence:
+            if change.lowers_cap:
+                held = "all runs are within it, and the promise of before holds too"
+                yield "account", f"{account.name!r}: {change}; {held}"
+            elif change.after >= entry.sequence:
                 yield WARNING, f"{account.name!r}, AFTER this run was asked for: {change}"
             elif change.what != "groups":
                 yield WARNING, f"{account.name!r}, after earlier runs: {change}"
@@ -288,9 +295,11 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from [" ".join(each)] if is_item else _texts_in(each)
 
 
-def _lines_on_run_ids(manifest: Manifest, runs: Mapping[str, Entry] | None) -> Iterator[Line]:
+def _lines_on_run_ids(
+    manifest: Manifest, runs: Mapping[str, Entry] | None, named: str | None
+) -> Iterator[Line]:
     """What the ids of the run, and of the run that its prior is of, tell. Whether dphh drew an id
-    is in the ledger alone: one that somebody wrote may look the same."""
+    is in the ledger alone: one that somebody wrote may look the same. `named`: by the caller."""
     ids = {
         "run_id": manifest["run_id"],
         "run_id of the prior": manifest.get("prior", {}).get("run_id"),
@@ -302,6 +311,8 @@ def _lines_on_run_ids(manifest: Manifest, runs: Mapping[str, Entry] | None) -> I
             continue
         if run is not None and not run.id_given:
             yield name, f"{run_id}, drawn by dphh"
+        elif run_id == named:
+            yield name, f"{run_id}, the one that was named"
         elif _is_period(run_id, near):
             yield name, f"{run_id}, a period"
         elif runs is None and re.fullmatch("[0-9a-f]{32}", run_id):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Literal
 
 import click
 
-from dphh.cli.options import ledger_option
+from dphh.cli.options import json_option, ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
 from dphh.verifying import OWN_WORDS, WARNING
@@ -96,12 +97,16 @@ def report(
 @click.command()
 @click.argument("folder")
 @click.option("--account", metavar="NAME", help="Refuse a run that this account did not pay for.")
+@click.option(
+    "--run-id", metavar="ID", help="Refuse another run; this id then waits for no answer."
+)
 @click.option("--page", metavar="FILE", help="Also check a page that `dphh report` wrote of it.")
 @click.option("--title", help="The heading with which the page was written.")
 @top_option
 @click.option(
     "--without-ledger", is_flag=True, help="Check only that the release agrees with itself."
 )
+@json_option
 @ledger_option
 @click.pass_context
 def verify(
@@ -109,10 +114,12 @@ def verify(
     /,
     folder: str,
     account: str | None,
+    run_id: str | None,
     page: str | None,
     title: str | None,
     top: int,
     without_ledger: bool,
+    as_json: bool,
     ledger_file: str | None,
 ) -> None:
     """Check whether a folder may leave: it is a release that was paid for, and nothing else.
@@ -120,27 +127,37 @@ def verify(
     FOLDER is what --out wrote. It passes, with exit code 0, if it holds the two files of a release
     alone, as the ledger has stored them, byte for byte, for a run that an account paid for within
     its cap. Exit code 4: so it is, and a line with ! waits for a person's answer, as where the cap
-    was made or changed after the run, or a text leaves that somebody wrote. All else, also what
+    was made or raised after the run, or a text leaves that somebody wrote. All else, also what
     could not be checked, has another exit code. It costs nothing.
     """
     lines = verify_folder(
         folder,
         ledger=ledger_file,
         account=account,
+        run_id=run_id,
         without_ledger=without_ledger,
         page=page,
         title=title,
         top=top,
     )
+    to_answer = sum(what in (WARNING, OWN_WORDS) for what, _ in lines)
+    code = 4 if to_answer else 0
+    if as_json:
+        told = [
+            {"what": what, "found": said, "waits": what in (WARNING, OWN_WORDS)}
+            for what, said in lines
+        ]
+        click.echo(json.dumps({"exit_code": code, "lines": told}))
+        context.exit(code)
     marks = {WARNING: "!", OWN_WORDS: "!", "ledger": "?" if without_ledger else "+"}
     listed = [(f"{marks.get(what, '+')} {what}", visible_text(said, 10**8)) for what, said in lines]
     click.echo("\n".join(in_two_columns(listed)))
     found = "consistent, and no more than that" if without_ledger else "passed"
-    if to_answer := sum(what in (WARNING, OWN_WORDS) for what, _ in lines):
+    if to_answer:
         waits = "wait" if to_answer > 1 else "waits"
         found = f"{with_noun(to_answer, 'line')} with ! {waits} for a person's answer (exit code 4)"
     click.echo(found)
-    context.exit(4 if to_answer else 0)
+    context.exit(code)
 
 
 @click.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -114,6 +115,8 @@ class Entry:
         return Booking(self.events, self.epsilon, self.delta)
 
 
+#: A cap as a change of it has it.
+_CAP = re.compile("epsilon ([^,]+), delta ([^,]+)")
 #: What owners change, in words.
 _CHANGED = {
     "account": "account",
@@ -138,6 +141,15 @@ class Change(NamedTuple):
     now: str | None  # what is in force since; None: nothing
     after: int  # the sequence of the ledger's last run before it; 0 without one
     runs: int  # how many of the account's runs were asked for before it
+
+    @property
+    def lowers_cap(self) -> bool:
+        """Whether it made a cap smaller: what was promised before then holds all the same."""
+        was, now = (_CAP.match(said or "") for said in (self.was, self.now))
+        if self.what != "cap" or was is None or now is None:
+            return False
+        both = [*zip(map(float, was.groups()), map(float, now.groups()), strict=True)]
+        return all(new <= old for old, new in both) and any(new < old for old, new in both)
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "when": self.when.isoformat()}

@@ -283,6 +283,29 @@ def test_a_run_id_that_names_a_period_of_these_years_needs_no_answer(run_id, is_
     assert _is_period(run_id, datetime(2026, 11, 28, tzinfo=UTC)) is is_period
 
 
+def test_a_job_that_names_its_run_and_lowers_its_cap_needs_no_answer(dphh, book, corpus, tmp_path):
+    """As every night, so that exit code 4 stays for what a person has to read."""
+    items(corpus, **COST).run(ledger=book, engine="polars", run_id="big", out=tmp_path / "big")
+    asked = ("verify", tmp_path / "big", "--ledger", book.path, "--json")
+    code, out, _ = dphh(*asked)
+    waiting = [each["found"] for each in json.loads(out)["lines"] if each["waits"]]
+    assert (code, json.loads(out)["exit_code"]) == (4, 4)
+    assert waiting == ["leaves as somebody wrote it, in release.json: run_id 'big'"]
+    book.set_cap("notes", 0.8, 1e-6)
+    code, out, _ = dphh(*asked, "--run-id", "big")
+    told = json.loads(out)
+    assert (code, told["exit_code"]) == (0, 0)
+    assert not any(each["waits"] for each in told["lines"])
+    assert "from epsilon 1, delta 1e-06 to epsilon 0.8, delta 1e-06" in out
+    code, out, _ = dphh(*asked, "--run-id", "small")
+    assert code == 2 and "it is of the run 'big', and not 'small'" in out
+    book.set_cap("notes", 0.9, 5e-7)
+    book.set_cap("notes", 0.8, 6e-7)  # a part of each is raised
+    assert dphh(*asked, "--run-id", "big")[0] == 4
+    raised = warnings_in(verify(tmp_path / "big", ledger=book, run_id="big"))
+    assert ["AFTER this run" in said for said in raised] == [True, True]
+
+
 def test_an_id_that_looks_drawn_and_was_given_is_somebodys_words(book, corpus, out, tmp_path):
     """`out` has an id that the ledger drew. Without the ledger nobody can tell."""
     drawn = Release.load(out).run_id
