@@ -68,6 +68,8 @@ def all_in_first_row(row_count: int, keys: Integers, weights: Integers) -> pa.Ar
 
 
 Hashes = NDArray[np.uint64]
+# Hashes.
+
 #: How many bytes are hashed at a time.
 _BYTES_A_STEP = 8
 

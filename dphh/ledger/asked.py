@@ -96,6 +96,8 @@ def _described(corpus: Corpus) -> dict[str, str]:
     }
 
 
+# Every run as one table.
+
 _COLUMNS = (
     "sequence", "run_id", "accounts", "source", "verb", "parameters", "events", "epsilon", "delta",
     "state", "booked", "changed", "who", "analyst",

@@ -108,6 +108,9 @@ def check_caps(
         raise BudgetRefused(refusal(each.label, each.bookings, each.cap, request.booking))
 
 
+# Where a corpus is, and whether an account has it.
+
+
 def label_of(corpus: Corpus) -> str:
     """The name of a corpus in messages: its paths; for a table in memory, its type and columns."""
     where = ", ".join(corpus.where)

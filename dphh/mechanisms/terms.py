@@ -87,6 +87,8 @@ def checked_arithmetic_delta(arithmetic: float, epsilon: float, delta: float) ->
     return arithmetic
 
 
+# The part of delta for draws that are not exactly those of the proofs.
+
 #: A bound on the distance, in total variation, between a draw from the noise's table and from the
 #: exact noise.
 LARGEST_TABLE_DISTANCE = Fraction(1, 2**232)
@@ -125,6 +127,8 @@ def forecast_draws_delta(epsilon: float) -> float:
     """
     return delta_of_distance(2**64 * LARGEST_TABLE_DISTANCE + Fraction(2**25, 2**150), epsilon)
 
+
+# How many users an item needs.
 
 #: The ways that a run may find the items of one length: each is some rounds, any of which may. A
 #: round is a level at which users weigh items, with its threshold.

@@ -137,6 +137,8 @@ def delta_for_weights(
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 
 
+# Thresholds for any weights.
+
 #: y, the weight of the theorem's one item, is searched in about so many intervals. If these are
 #: longer than one grid unit, thresholds are too high by up to 1 / 256 of one user's weight.
 NUMBER_OF_WEIGHT_INTERVALS = 256

@@ -152,6 +152,8 @@ def estimated_holders(
     return np.asarray((counted - reports * mechanism.q) / (mechanism.p - mechanism.q))
 
 
+# How reports are drawn.
+
 _VALUES_AT_ONCE = 1 << 19  # so few that intermediate arrays stay in the processor's cache
 
 

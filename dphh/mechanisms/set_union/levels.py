@@ -129,6 +129,8 @@ class OneRoundAfterChoice(SetUnionLevel):
     kind: ClassVar[str] = "alone"
 
 
+# What rounds cost, and which follow the first.
+
 ROUNDS = 3
 
 
