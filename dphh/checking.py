@@ -71,7 +71,11 @@ class Checked(InNotebooks):
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
-            (MARK_OF_VERDICT[each.verdict], each.what, f"{each.found} {each.costs}".rstrip())
+            (
+                MARK_OF_VERDICT[each.verdict],
+                each.what,
+                ". ".join(filter(None, (each.found, each.costs))),
+            )
             for each in self.findings
         ]
 

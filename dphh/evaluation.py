@@ -85,6 +85,8 @@ def evaluate(
     """
     import polars as pl
 
+    if not isinstance(release, Release):
+        raise UsageError(f"release: found a {type(release).__name__}; give a dphh.Release")
     verb, method = (release.manifest.get(name) for name in ("verb", "method"))
     if verb in ("trie", "ldp_trie", "counts") or method == "domain":
         raise UsageError(

@@ -27,7 +27,7 @@ from dphh.cli.options import (
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
 from dphh.journal import Note
-from dphh.ledger import Ledger
+from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
 from dphh.registry import VERBS, Verb
 from dphh.report.plan_lines import plan_text
@@ -93,7 +93,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         assert plan.corpus is not None
         check_columns(plan.corpus)
         if options["as_json"]:
-            click.echo(json.dumps(plan.to_json()))
+            click.echo(json.dumps({**plan.to_json(), "ledger": _outlook(plan, book)}))
         else:
             click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
         return
@@ -134,6 +134,19 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(f"written to {options['out']}", err=True)
     elif not options["quiet"]:
         click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
+
+
+def _outlook(plan: Plan, book: Ledger) -> dict[str, Any]:
+    """What the ledger would answer to a run of this plan now."""
+    assert plan.corpus is not None
+    outlook = book.outlook(Request.of(plan.price, plan.corpus))
+    _, takes, runs_left = outlook.scarcest or (None, None, None)
+    return {
+        "accounts": [account.to_json() for account in outlook.accounts],
+        "refused": outlook.refusal,
+        "takes": takes,
+        "runs_left": runs_left,
+    }
 
 
 @contextmanager

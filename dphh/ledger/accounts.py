@@ -13,12 +13,13 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.ledger.asked import corpus_change, corpus_in_words
 from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
 from dphh.ledger.entries import Change, canonical_json, check_name
@@ -64,7 +65,10 @@ class Accounts(InNotebooks):
 
     def _rows(self) -> list[tuple[str, ...]]:
         try:
-            told = [row for account in self.accounts() for row in account._rows()]
+            absent = self.absent()
+            accounts = self.accounts() if absent is None else []
+            told = [row for account in accounts for row in account._rows()]
+            told = told or [(absent or accounts_text(accounts),)]
         except LedgerError as problem:
             told = [(str(problem),)]
         return [("ledger", str(self.path)), *told]
@@ -131,7 +135,17 @@ class Accounts(InNotebooks):
                 record_change(con, "corpus", account, where, where + taken)
             if there is None:
                 _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
-            return account_named(con, account)
+            unknown = 0 if there else _runs_on_tables_of_no_account(con)
+            added = account_named(con, account)
+        if unknown:
+            with suppress(Notice):  # where warnings are errors: the account is made all the same
+                warn(
+                    f"{with_noun(unknown, 'earlier run')} on tables in memory that no account paid "
+                    "for: the ledger does not know whether they read these data, and counts none "
+                    "as spent",
+                    Notice,
+                )
+        return added
 
     @checked_call
     def set_cap(
@@ -343,6 +357,12 @@ def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) 
                 (source, account),
             ).rowcount
     return found
+
+
+def _runs_on_tables_of_no_account(con: sqlite3.Connection) -> int:
+    query = "SELECT source FROM runs WHERE sequence NOT IN (SELECT run FROM charges)"
+    sources = (json.loads(source) for (source,) in con.execute(query))
+    return sum(corpus_from_json(source).kind != "path" for source in sources)
 
 
 def _refuse_rule_unlike_earlier_payers(con: sqlite3.Connection, account: str, rule: Rule) -> None:

@@ -70,6 +70,10 @@ class StoredRelease(NamedTuple):
     manifest: Manifest
     parquet: bytes
 
+    def __repr__(self) -> str:
+        run_id = self.manifest.get("run_id")
+        return f"StoredRelease of run {run_id!r}: plan.run(run_id={run_id!r}) gives it to read"
+
 
 @dataclass(frozen=True)
 class BookedRun:

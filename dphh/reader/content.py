@@ -24,7 +24,7 @@ TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
 NullUsers = Literal["refuse", "drop"]
 #: `since` and `until`: "COLUMN=VALUE", or a column and a date or datetime.
-Bound = str | tuple[str, dt.date]
+Bound = str | tuple[str, dt.date | str]
 
 #: The default of `max_token_length`, in characters: longer tokens are truncated.
 MAX_TOKEN_LENGTH = 1000
@@ -236,8 +236,11 @@ def _column_and_bound(option: str, value: object) -> tuple[str, str]:
                 moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
             # A text of a day stands before the text of its midnight, so midnight is the day.
             column, bound = column.strip(), str(moment).removesuffix(" 00:00:00")
+        case (str(column), str(bound)):
+            column, bound = column.strip(), bound.strip()
         case str():
             column, bound = (each.strip() for each in (*value.split("=", 1), "")[:2])
+            column = "" if column.endswith((">", "<", "!")) else column
         case _:
             column, bound = "", ""
     if not (column and bound):

@@ -42,6 +42,8 @@ ROWS_AT_A_TIME = 8_192
 _LINE_NUMBER_PATTERN = re.compile(
     r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL
 )
+_CSV_FILE_PATTERN = re.compile(r"^  file = (.*)$", re.MULTILINE)
+_JSON_FILE_PATTERN = re.compile(r'^Invalid Input Error: Malformed JSON in file "([^"\n]*)"')
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_ERROR = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
@@ -178,7 +180,7 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
         raise unreadable_files_error(
             corpus,
             f"the start of {shown_file(corpus, file)} is not lines of UTF-8 "
-            f"({type(problem).__name__})",
+            f"({type(problem).__name__}); if it is Latin-1, iconv -f LATIN1 -t UTF-8 converts it",
         ) from None
     return lines[0][0] or "" if lines else ""
 
@@ -231,7 +233,10 @@ def own_type(corpus: Corpus, column: str, in_duckdb: str) -> str:
     if hasattr(source, "collect_schema"):
         return str(source.collect_schema()[column])
     dtypes: Any = getattr(source, "dtypes", None)  # of pandas; of a relation it is a list
-    return str(dtypes[column]) if hasattr(dtypes, "to_dict") else in_duckdb
+    if not hasattr(dtypes, "to_dict"):
+        return in_duckdb
+    name = str(dtypes[column])
+    return f"{name} (integers with gaps: astype('Int64') keeps them)" if name == "float64" else name
 
 
 def rows_of_table(corpus: Corpus) -> Any:
@@ -264,7 +269,13 @@ def bad_line_message(duckdb_error: str) -> str | None:
         return None
     fields = _FIELD_COUNTS_PATTERN.search(duckdb_error)
     why = f" ({fields[0]})" if fields else ""
-    return f"corpus: line {found[1] or found[2]} cannot be read{why}; mend it (docs/corpus.md)"
+    # DuckDB names the file of JSON before the line that it quotes, and that of CSV after it.
+    files = _JSON_FILE_PATTERN.findall(duckdb_error)[:1] or _CSV_FILE_PATTERN.findall(duckdb_error)
+    of_file = f" of {files[-1]}" if files else ""
+    return (
+        f"corpus: line {found[1] or found[2]}{of_file} cannot be read{why}; mend it, or leave it "
+        "out (docs/corpus.md)"
+    )
 
 
 @contextmanager

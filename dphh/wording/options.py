@@ -124,6 +124,11 @@ def check_known(passed: Collection[str], options: Collection[str], callee: str) 
                     f"tokens: {callee} has no such option; name the column with text=, and pass "
                     "as_='list' if its values are lists of tokens"
                 )
+            if name in ("user", "text", "item") and "corpus" in options:
+                raise UsageError(
+                    f"{name}: {callee} takes a corpus, which names its columns: "
+                    f"{callee}(dphh.Corpus(data, user=..., text=...), ...)"
+                )
             raise UsageError(
                 f"{name}: {callee} has no such option; "
                 + (did_you_mean(name, options) or f"the options are {', '.join(options)}")

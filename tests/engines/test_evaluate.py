@@ -74,6 +74,8 @@ def test_an_evaluation_by_hand(written):
     assert evaluate(release, exact, at_least=(1, 2, 3, 100)).equals(found)
     longer = evaluate(release_of(("a",), ("a", "a", "a", "a")), corpus)
     assert longer.row(-1)[:6] == (4, 0, 1, 0, None, None)
+    with pytest.raises(UsageError, match=r"^release: found a Corpus; give a dphh.Release"):
+        evaluate(corpus, release)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="only releases of items and ngrams"):
         evaluate(Release(release.table, release.manifest | {"verb": "trie"}), corpus)
 

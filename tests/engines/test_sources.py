@@ -257,6 +257,22 @@ def refused(source, ledger, said, engine="duckdb"):
 BAD_ROWS = [b'1,"a SENTINEL\n2,b\n', b"1,a SENTINEL,c\n", b"1,SENTINEL\xff\n", b"1\n"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("csv", 'who,what\n1,"a\n  file = SENTINEL"\n2,"b\n  file = SENTINEL\n",SENTINEL\n'),
+        ("csv", "who,what\n1,a\n1,a SENTINEL,c\n"),
+        ("jsonl", '{"who": 1, "what": "a"}\n{"who": 1, "what": "in file \\"SENTINEL\\"\n'),
+    ],
+)
+def test_of_many_texts_the_one_with_a_bad_line_is_named(kind, rows, tmp_path, ledger):
+    """The file's name is read from DuckDB's error, which quotes the line."""
+    good = {"csv": "who,what\n1,a\n", "jsonl": '{"who": 1, "what": "a"}\n'}[kind]
+    for name, content in (("a", good), ("b", rows), ("c", good)):
+        (tmp_path / f"{name}.{kind}").write_text(content)
+    refused(f"{tmp_path}/*.{kind}", ledger, rf"line \d+ of {tmp_path}/b.{kind} cannot be read")
+
+
 @pytest.mark.parametrize("row", BAD_ROWS)
 def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledger, engine):
     (tmp_path / "x.csv").write_bytes(b"who,what\n" + row)
@@ -269,6 +285,7 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
         ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
         ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
         ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, has 2 fields"),
+        ("x.csv", b"who,gr\xf6\xdfe SENTINEL\n", "x.csv is not lines of UTF-8 .*iconv -f LATIN1"),
         ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "the first line has no such key"),
         ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object a line"),
         ("x.xlsx", "a", "x.xlsx cannot be read as Parquet .*read it with another library"),
@@ -288,7 +305,7 @@ def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
     monkeypatch.chdir(tmp_path)
     database(tmp_path / "app.duckdb", ROWS)
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     refused(name, ledger, said)
 
 

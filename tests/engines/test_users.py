@@ -185,7 +185,9 @@ def test_a_refused_type_has_the_name_that_its_frame_gives_it(kind, ledger):
     if kind == "pandas":
         pytest.importorskip("pandas")
         rows = rows.to_pandas()
-    said = {"polars": "column who is Float64;", "pandas": "column who is float64;"}[kind]
+    said = {"polars": "column who is Float64;", "pandas": "float64 (integers with gaps: astype("}[
+        kind
+    ]
     assert said in refused(Corpus(rows, user="who", text="what"), ledger, "duckdb")
 
 

@@ -2,14 +2,15 @@
 
 import os
 import shutil
+import warnings
 from collections.abc import Sequence
 
 import duckdb
 import polars as pl
 import pytest
 
-from dphh import Corpus
-from dphh.errors import BudgetRefused, UsageError
+from dphh import Corpus, items
+from dphh.errors import BudgetRefused, Notice, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.paying import holds, places_of
 from dphh.reader.identity import state_of_files
@@ -181,6 +182,18 @@ def test_the_address_of_a_local_file_is_its_path(book, data, begins):
 
 
 # The account that a request names
+
+
+def test_an_account_made_after_runs_on_tables_does_not_seem_to_hold_all(tmp_path):
+    """In a notebook the account comes last: of a table the ledger does not know whose it was."""
+    book = Ledger(tmp_path / "other.sqlite", create=True)
+    rows = pl.DataFrame({"who": range(300), "what": ["a"] * 300})
+    table = Corpus(rows, user="who", text="what")
+    items(table, epsilon=1.0, delta=1e-7).run(ledger=book)
+    with pytest.warns(Notice, match="^1 earlier run on tables in memory that no account paid"):
+        assert book.add("late", table, 3.0, 1e-6).runs == 0
+    with warnings.catch_warnings(action="error"):
+        book.add("late", table, 3.0, 1e-6, if_missing=True)
 
 
 def test_a_table_in_memory_names_the_account_that_pays(book, data):

@@ -83,6 +83,12 @@ def test_notebooks_show_tables_in_which_nothing_is_markup(folder, ledger):
         (account, "a first run may have epsilon 1"),
         (ledger, "of it is used, by 1 run"),
         (dphh.check(corpus, ledger=ledger), "&#x27;notes&#x27; pays"),
+        (dphh.check(corpus_of(folder, text="body"), ledger=ledger), ". No run begins"),
+        (dphh.Ledger(folder / "none.sqlite"), "There is no ledger at"),
+        (
+            dphh.Ledger(folder / "new.sqlite", create=True),
+            "`dphh ledger add NAME CORPUS ...` makes",
+        ),
         (release.why("<b>"), "stayed below the threshold"),
     ):
         page = shown._repr_html_()

@@ -112,6 +112,15 @@ def test_a_release_is_explained_and_no_groups_are_of_its_users(dphh, path, tmp_p
     assert code == 2 and "Nothing was declared" in err
 
 
+def test_a_script_asks_beforehand_whether_there_is_money(dphh, weeks):
+    asked = ("items", "notes", "--delta", "1e-7", "--plan", "--json", "--epsilon")
+    told = json.loads(dphh(*asked, "1")[1])["ledger"]
+    assert (told["refused"], told["runs_left"]) == (None, 3) and 0.2 < told["takes"] < 0.3
+    assert [each["name"] for each in told["accounts"]] == ["notes"]
+    refused = json.loads(dphh(*asked, "9")[1])["ledger"]["refused"]
+    assert "would exceed the cap of the account 'notes'" in refused
+
+
 def test_a_slip_is_answered_with_the_nearest_option_alone(dphh, path):
     code, _, err = dphh("ngrams", path, *READ, *COST, "--maxn", "2")
     assert code == 2 and "--max-n" in err and "--again" not in err
