@@ -43,8 +43,8 @@ class FrameVerbs:
         max_text_length: int = 100000,
         account: str | None = None,
         where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date] | None = None,
-        until: str | tuple[str, datetime.date] | None = None,
+        since: str | tuple[str, datetime.date | str] | None = None,
+        until: str | tuple[str, datetime.date | str] | None = None,
         null_users: typing.Literal['refuse', 'drop'] = 'refuse',
     ) -> Corpus:
         """The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger.
