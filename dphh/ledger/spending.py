@@ -112,16 +112,17 @@ def accounts_text(accounts: Sequence[Account]) -> str:
 
 
 def account_lines(account: Account) -> list[str]:
-    rule = "sums. The runs' epsilons are added up, and so are their deltas"
+    rule = "the runs' epsilons are added up, and so are their deltas"
     if account.cap.rule == "divergence":
         rule = (
-            "divergence. The promise has two parts: what noise must hide, and how rarely an item "
+            "the promise has two parts: what noise must hide, and how rarely an item "
             "that few people hold may appear. Each run uses some of both; the percentage is of the "
             "part that is used more"
         )
     weak = warnings_of(account.cap.epsilon, account.cap.delta)
     warned = [EDITED, *weak] if account.edited else weak
-    return [guarantee_and_usage(account), f"rule: {rule}", *(f"warning: {each}" for each in warned)]
+    adding = f"how runs add up ({account.cap.rule}): {rule}"
+    return [guarantee_and_usage(account), adding, *(f"warning: {each}" for each in warned)]
 
 
 def guarantee_and_usage(account: Account) -> str:

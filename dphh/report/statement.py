@@ -32,9 +32,9 @@ def statement_of(book: Ledger, account: str) -> str:
     ]
     summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""
     on_runs = (
-        f"Each has an epsilon and a delta of its own{summed}. One that did not finish (running, "
-        "failed) is spent all the same. Names are those of analysts or of logins on the machine: "
-        "notes, not proofs."
+        f"Each has an epsilon and a delta of its own{summed}. One that is not settled "
+        "(running, failed) did not finish, and is spent all the same. Names are those of analysts "
+        "or of logins on the machine: notes, not proofs."
     )
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
@@ -89,6 +89,9 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     if payer is not None and run.corpus.user != payer.corpus.user:
         yield f"It promises nothing to {unit_and_columns(payer.corpus.user)}."
     yield f"Asked for: {asked_in_words(run, None if payer is None else payer.corpus)}."
+    given = {name: value for name, value in run.parameters.items() if not isinstance(value, bool)}
+    if numbers := [f"{name} {of:g}" for name, of in given.items() if isinstance(of, int | float)]:
+        yield f"In numbers: {', '.join(numbers)}."
     if (told := _local_epsilon(run)) is not None:
         yield f"To those who get the reports: local epsilon {told:g} a user."
     yield f"Run {run.run_id}" + (f", made with {run.made_with}" if run.made_with else "")

@@ -122,8 +122,8 @@ ASKED = [
         {"max_n": 3, "counts": 0.3, "min_users": 50, "prior": "0123456789abcdef"},
         {"text": "body", "where": "stars = 1 OR stars = 2"},
         "runs of up to 3 words of the column 'body' that people share; how many people "
-        "hold each (counts=0.3); only what 50 people or more hold, as far as intervals show; with "
-        "a public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
+        "hold each, for 0.3 of its budget; only what 50 people or more hold, as far as intervals "
+        "show; with a public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
     ),
     (
         "counts",
@@ -160,6 +160,7 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     assert asked_in_words(run).endswith(f"; of {reviews.where[0]}; of users by the column 'author'")
     page = " ".join(statement_of(book, "reviews").split())
     assert f"running; took 25% of the cap Asked for: {words}." in page
+    assert ("In numbers: counts 0.3, max_n 3, min_users 50. Run" in page) == (verb == "ngrams")
     elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
     assert asked_in_words(run, elsewhere) == asked_in_words(run)
 

@@ -199,7 +199,7 @@ def test_what_an_officer_must_answer_for_is_a_warning_and_passes(out, book, corp
     asked = dict(lines)["asked"]
     assert asked.startswith(
         "runs of up to 2 words of the column 'what' that people share; how many people "
-        "hold each (counts=0.3); all rows"
+        "hold each, for 0.3 of its budget; all rows"
     )
     assert asked.endswith(f"of {corpus.where[0]}; of users by the column 'who'")
     book.set_cap("notes", 60.0, 1e-6)
