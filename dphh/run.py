@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,7 +27,6 @@ from dphh.files.stopping import received_signal
 from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name
-from dphh.ledger.paying import label_of, would_read
 from dphh.price import Price
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.identity import state_of_files
@@ -101,10 +100,7 @@ def run(
             request, known, run_id=run_id, again=again, require_account=require_account
         )
         if out is not None:
-            _refuse_out_among_data(
-                checked_folder(out, run_id if before is None else before.run_id),
-                [corpus, *(own.corpus for own in book.accounts())],
-            )
+            _check_folder(out, run_id if before is None else before.run_id, book, request)
         return before
 
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
@@ -210,14 +206,14 @@ def _check_arguments(
         )
 
 
-def _refuse_out_among_data(out: Path, corpora: Sequence[Corpus]) -> None:
-    """Refuse a folder in which a corpus would read the release as rows from then on."""
-    for corpus in corpora:
-        if would_read(corpus, out / TABLE):
-            raise UsageError(
-                f"out: {out} is among the data of {label_of(corpus)}, so later runs would read the "
-                "release as rows; give a folder elsewhere. Nothing was spent"
-            )
+def _check_folder(out: str | Path, run_id: str | None, book: Ledger, request: Request) -> None:
+    """Refuse a folder that takes no release, or in which later runs would read it as rows."""
+    folder = checked_folder(out, run_id)
+    if (whose := book.data_with(folder / TABLE, request)) is not None:
+        raise UsageError(
+            f"out: {folder} is among the data of {whose}, so later runs would read the "
+            "release as rows; give a folder elsewhere. Nothing was spent"
+        )
 
 
 def _save_to_folder(release: Release, out: str | Path | None, *, spent: bool) -> Release:

@@ -36,12 +36,13 @@ from dphh.ledger.entries import (
     StoredRelease,
     canonical_json,
 )
-from dphh.ledger.paying import check_caps, payers_of, places_of
+from dphh.ledger.paying import check_caps, label_of, payers_of, places_of, would_read
 from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
     RELEASE_STEP,
     account_named,
+    accounts_in,
     login_name,
     number_of_unfinished_run,
     row_of_run,
@@ -77,8 +78,8 @@ class Ledger(Accounts):
     """
 
     _INTERNAL = (
-        "absent analyst_with before_reading book booked_here data_key data_of failed keep_level "
-        "last_like level outlook settle"
+        "absent analyst_with before_reading book booked_here data_key data_of data_with failed "
+        "keep_level last_like level outlook settle"
     )
 
     def book(
@@ -194,6 +195,14 @@ class Ledger(Accounts):
         places = places_of(corpus)
         with reading(self.path) as con:
             return payers_of(con, corpus, places, self.analyst)
+
+    def data_with(self, file: Path, request: Request) -> str | None:
+        """Whose data a file would be, once it is written: the request's or an account's, as
+        messages name it; None: nobody's."""
+        with reading(self.path) as con:
+            owned = accounts_in(con, with_bookings=False) if self.analyst is None else []
+        corpora = [request.corpus, *(own.corpus for own in owned)]
+        return next((label_of(each) for each in corpora if would_read(each, file)), None)
 
     def level(self, run: BookedRun, step: str) -> bytes | None:
         """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
