@@ -160,7 +160,9 @@ def run_levels(price: Price, host: Host, once: DrawOnce, say: Callable[[str], No
             if end.value is not None:  # what was found was counted with it, and so
                 counting, counts = end.value
             break
-        say(f"level {done.level.level}: {done.rows.num_rows:,} released")
+        number = getattr(done.level, "round", 1)
+        which = f"{done.level.level}, round {number}" if number > 1 else done.level.level
+        say(f"level {which}: {done.rows.num_rows:,} released")
         levels.append(done)
     table = sorted_rows(pa.concat_tables([done.rows for done in levels]))
     if counting is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +37,8 @@ from dphh.release import TABLE, Release, checked_folder, release_as_stored, stor
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
 
+#: Each line of progress, for schedulers that keep what Python logs.
+_LOG = logging.getLogger("dphh")
 #: A function that shows a line of progress.
 Progress = Callable[[str], None]
 
@@ -82,7 +85,7 @@ def run(
     corpus = VERBS[price.verb].read(corpus, price)
     # Files are listed once: what the ledger is asked about is what is looked at and read.
     corpus = replace_corpus(corpus, listed=corpus.files_of_places())
-    say = progress or show_budget_notes
+    say = _logging(progress or show_budget_notes)
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     request = Request.of(price, corpus)
@@ -163,6 +166,14 @@ def _released_before(
             )
         )
     return _save_to_folder(stored_release(book, before.run_id), out, spent=False)
+
+
+def _logging(show: Progress) -> Progress:
+    def say(line: str) -> None:
+        _LOG.info("%s", line)
+        show(line)
+
+    return say
 
 
 def _setting_of(price: Price, host: Host, data: Data, *, is_test: bool) -> Setting:

@@ -1,6 +1,9 @@
-"""Pages do what they say, from the first line to the last, and jobs as Airflow does."""
+"""Pages do what they say, from the first line to the last, and jobs as their schedulers do."""
 
+import json
+import os
 import re
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -108,12 +111,12 @@ def test_the_spark_page_runs(spark, tmp_path, monkeypatch, ledger):
     assert len(blocks) == 2
 
 
-JOBS = page_of("weekly").partition("\n## From cron, Airflow or dbt\n")[2]
+JOBS = page_of("weekly").partition("\n## From cron, Airflow, Dagster or dbt\n")[2]
 
 
-def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
-    (code,) = re.findall("```text\n(from airflow.*?)```", JOBS, re.DOTALL)
-    code = code.replace("/srv/notes", str(tmp_path))
+@pytest.fixture
+def nightly(tmp_path):
+    """Two weeks under one cap, which is enough for one of them; and the page's words for here."""
     # So many users that chance loses no phrase.
     rows = {"who": range(4_000), "what": ["see you later"] * 4_000}
     for week in ("47", "48"):
@@ -121,16 +124,63 @@ def test_the_task_of_airflow_publishes_a_week_once(tmp_path, monkeypatch):
     corpus = dphh.Corpus(tmp_path / "week-*.parquet", user="who", text="what")
     book = dphh.Ledger(tmp_path / "ledger.db")
     book.add("remarks", corpus, 0.5, 1e-7)
+    return book, lambda text: text.replace("/srv/notes", str(tmp_path))
 
-    # Airflow is not installed: its two names are given, and the task is called as a function.
-    airflow = SimpleNamespace(task=lambda **_: lambda task: task, AirflowFailException=RuntimeError)
-    for name in ("airflow", "airflow.decorators", "airflow.exceptions"):
-        monkeypatch.setitem(sys.modules, name, airflow)
+
+#: A scheduler is not installed: its names are given, and its task is called as a function.
+SCHEDULERS = {
+    "airflow": SimpleNamespace(
+        task=lambda **_: lambda task: task, AirflowFailException=RuntimeError
+    ),
+    "dagster": SimpleNamespace(
+        asset=lambda **_: (
+            lambda task: lambda week: task(SimpleNamespace(partition_key=week)).metadata["folder"]
+        ),
+        WeeklyPartitionsDefinition=str,
+        RetryPolicy=dict,
+        MaterializeResult=SimpleNamespace,
+        Failure=lambda said, allow_retries: RuntimeError(f"{said} {allow_retries}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_scheduler_publishes_a_week_once(scheduler, nightly, monkeypatch, caplog):
+    book, here = nightly
+    for name in ("airflow", "airflow.decorators", "airflow.exceptions", "dagster"):
+        monkeypatch.setitem(sys.modules, name, SCHEDULERS[scheduler])
+    publish, *tasks = re.findall("```text\n(.*?)```", JOBS, re.DOTALL)
     names: dict = {}
-    exec(code, names)
+    exec(here(publish), names)
+    exec(next(task for task in tasks if scheduler in task), names)
+    caplog.set_level("INFO", "dphh")
     for _ in range(2):
-        assert "see" in {row["item"] for row in dphh.Release.load(names["publish"]("47"))}
+        assert "see" in {row["item"] for row in dphh.Release.load(names["phrases"]("47"))}
     (run,) = book.runs("remarks")
     assert run.run_id == "week-47"
+    assert "level 1: 3 released" in caplog.messages
     with pytest.raises(RuntimeError, match="Refused"):
-        names["publish"]("48")
+        names["phrases"]("48")
+
+
+@pytest.mark.slow  # it starts processes
+def test_cron_publishes_a_week_once(nightly, tmp_path, monkeypatch):
+    book, here = nightly
+    (script,) = re.findall("```sh\n(.*?)```", JOBS, re.DOTALL)
+    for name, text in {
+        "publish": here(script),
+        "dphh": f'#!/bin/sh\nexec {sys.executable} -m dphh "$@"\n',
+        "date": "#!/bin/sh\necho $WEEK\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "log").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for week, code in (("47", 0), ("47", 0), ("48", 3)):
+        monkeypatch.setenv("WEEK", week)
+        done = subprocess.run([tmp_path / "publish"], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+    assert "The budget of remarks is used up" in done.stderr
+    assert [run.run_id for run in book.runs("remarks")] == ["week-47"]
+    assert json.loads((tmp_path / "log" / "47.json").read_text())["spent"] is False
+    assert dphh.Release.load(tmp_path / "out" / "47").run_id == "week-47"

@@ -42,7 +42,7 @@ def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path, tmp_path):
     assert "3 found by items" in out and "(1, 1e-07)-differential privacy" in out
     note, *progress, kept = err.splitlines()  # a line a level, for a job's log
     assert note.startswith("note: no account holds this corpus")
-    assert progress[0] == "reading the corpus" and "level 1: 3 released" in progress
+    assert progress[0] == "reading the corpus" and "level 1, round 2: 3 released" in progress
     assert kept.startswith("kept in the ledger: dphh ledger release ")
     code, out, err = dphh("items", path, *READ, *COST, "--quiet", "--out", tmp_path / "out")
     assert (code, err) == (0, "")

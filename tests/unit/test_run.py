@@ -159,6 +159,10 @@ def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     assert note.startswith("note: no account holds this corpus")
     numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
     assert numbers == [1, 3]  # level 1: 3 released
+    plan(corpus, method="sips").run(ledger=ledger, progress=said.append)
+    assert [line.partition(":")[0] for line in said if line.startswith("level")] == [
+        *("level 1", "level 1", "level 1, round 2", "level 1, round 3")
+    ]
 
 
 def test_a_repeat_needs_no_engine(corpus, ledger, monkeypatch, tmp_path):
