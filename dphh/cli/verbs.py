@@ -106,13 +106,15 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
     notes: list[str] = []
 
     def show_progress(line: str) -> None:
-        if isinstance(line, Note):
+        is_note, line = isinstance(line, Note), respell_options(line, as_flag)
+        if is_note:
             notes.append(line.removeprefix("note: "))
         if status is not None:
             status.console.print(line, highlight=False, markup=False)
             status.update(line)
-        elif not options["quiet"]:  # a line for each level, for a job's log
-            click.echo(line, err=True)
+        elif not options["quiet"]:  # for a job's log, which several runs may share
+            run = " ".join([plan.verb, *book.booked_here])
+            click.echo(f"dphh: {run}: {line}", err=True)
 
     with status or nullcontext(), _warnings_kept(notes):
         of_run = {name: options[name] for name in RUN_HELP}
@@ -130,10 +132,10 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(printable_json(shown))
         return
     click.echo(repr(release))
-    if options["out"] and not options["quiet"]:
-        click.echo(f"written to {options['out']}", err=True)
-    elif not options["quiet"]:
-        click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)
+    if options["out"]:
+        show_progress(f"written to {options['out']}")
+    else:
+        show_progress(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR")
 
 
 def _outlook(plan: Plan, book: Ledger) -> dict[str, Any]:

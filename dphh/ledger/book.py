@@ -293,9 +293,20 @@ class Ledger(Accounts):
         if found["digest"] != request.digest or found["analyst"] != self.analyst:
             raise UsageError(
                 f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
-                "price). Use a new run id."
+                f"price{self._other_parameters(found, request)}. Nothing was spent. Use a new run "
+                "id, which spends; to choose rows of a release is free, as by WHERE low >= 400 "
+                "over its release.parquet"
             )
         return found
+
+    def _other_parameters(self, found: sqlite3.Row, request: Request) -> str:
+        """Which parameters are not those of the run, unless it is another caller's."""
+        before = json.loads(found["parameters"])
+        now = json.loads(canonical_json(request.parameters))
+        if found["verb"] != request.verb or found["analyst"] != self.analyst:
+            return ")"
+        other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        return f"; other here: {', '.join(other)})" if other else ")"
 
     def _last_equal_run(
         self, con: sqlite3.Connection, request: Request, data: Data | None = None

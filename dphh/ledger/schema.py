@@ -12,15 +12,16 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.reader.paths import dphh_folder
 
 SCHEMA_VERSION = 5
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
+SILENT_SECONDS = 3.0  # a longer wait is told
 
 TABLES = """
 CREATE TABLE data_key (                 -- random: digests of data are keyed with it
@@ -157,6 +158,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         # before anything is read; SQLite falls back to read-only by itself.
         closing(_connect(path) if exists(path) else _empty_ledger()) as file,
     ):
+        _wait_for_lock(file, path, "PRAGMA user_version")
         con = file if _has_tables(file, path) else _empty_ledger()
         con.execute("PRAGMA query_only = ON")
         con.execute("BEGIN")
@@ -193,7 +195,7 @@ def writing(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]
             con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
-            con.execute("BEGIN IMMEDIATE")
+            _wait_for_lock(con, path, "BEGIN IMMEDIATE")
             if not _has_tables(con, path):
                 _create_tables(con)
             yield con
@@ -205,6 +207,21 @@ def _connect(path: Path) -> sqlite3.Connection:
     )
     con.row_factory = sqlite3.Row
     return con
+
+
+def _wait_for_lock(con: sqlite3.Connection, path: Path, first: str) -> None:
+    """Execute the first statement that needs the file's lock. A job that waits for it says so, or
+    its log looks as if it hung."""
+    try:
+        con.execute(f"PRAGMA busy_timeout = {int(1000 * SILENT_SECONDS)}")
+        con.execute(first)
+    except sqlite3.OperationalError as problem:
+        if problem.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise
+        with suppress(Notice):  # where warnings are errors, a paid run must not end by this one
+            warn(f"waiting for the ledger {path}, which another process holds locked", Notice)
+        con.execute(f"PRAGMA busy_timeout = {int(1000 * LOCK_TIMEOUT_SECONDS)}")
+        con.execute(first)
 
 
 def _has_tables(con: sqlite3.Connection, path: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import LedgerError, Notice, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
@@ -116,13 +116,34 @@ def test_a_full_disk_loses_nothing(book, reviews, monkeypatch):
 def test_a_lock_held_too_long(book, reviews, monkeypatch):
     ask(book, "a", reviews)
     monkeypatch.setattr(ledger_schema, "LOCK_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(ledger_schema, "SILENT_SECONDS", 0.05)
+    waits = pytest.warns(Notice, match=f"waiting for the ledger {book.path}, which another")
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerError, match="locked"):
+        with pytest.raises(LedgerError, match="locked"), waits:
             ask(book, "b", reviews)
         assert len(book.runs()) == 1  # readers do not wait for it
         other.execute("ROLLBACK")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LedgerError, match="locked"), waits:
+            book.runs()
+        other.execute("ROLLBACK")
     ask(book, "b", reviews)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_lock_that_is_waited_for_ends_no_run(book, reviews, monkeypatch):
+    monkeypatch.setattr(ledger_schema, "SILENT_SECONDS", 0.05)
+    ask(book, "a", reviews)
+    with closing(
+        sqlite3.connect(book.path, isolation_level=None, check_same_thread=False)
+    ) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        release.start()
+        ask(book, "b", reviews)
+        release.join()
+    assert len(book.runs()) == 2
 
 
 def test_an_interrupted_transaction_leaves_nothing(book, reviews):

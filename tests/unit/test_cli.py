@@ -41,9 +41,12 @@ def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path, tmp_path):
     assert code == 0
     assert "3 found by items" in out and "(1, 1e-07)-differential privacy" in out
     note, *progress, kept = err.splitlines()  # a line a level, for a job's log
-    assert note.startswith("note: no account holds this corpus")
-    assert progress[0] == "reading the corpus" and "level 1, round 2: 3 released" in progress
-    assert kept.startswith("kept in the ledger: dphh ledger release ")
+    run_id = kept.split()[-3]
+    run = f"dphh: items {run_id}: "  # each line, as several jobs may have one log
+    assert note.startswith(f"{run}note: no account holds this corpus")
+    assert progress[0] == f"{run}reading the corpus"
+    assert f"{run}level 1, round 2: 3 released" in progress
+    assert kept == f"{run}kept in the ledger: dphh ledger release {run_id} --out DIR"
     code, out, err = dphh("items", path, *READ, *COST, "--quiet", "--out", tmp_path / "out")
     assert (code, err) == (0, "")
     assert "3 found" in out
