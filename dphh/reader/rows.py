@@ -185,6 +185,8 @@ class Rows:
             finally:
                 with suppress(duckdb.Error):  # the step's own error is the one to raise
                     self.con.remove_function("dphh_gathered")
+        if gathering.holds_null_users:  # a file was replaced since `open` has looked
+            raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
         return _gathered_rows(gathering)
 

@@ -58,6 +58,17 @@ def test_users_of_one_hash_are_told_apart(no_noise):
     assert found == expected(rows)
 
 
+def test_rows_without_a_user_are_refused_that_came_after_the_look(tmp_path, no_noise):
+    """A file is replaced between the look at it and the gathering: nobody's rows are no user's."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"who": ["ann"], "what": ["a b"]}), path)
+    with host_on("duckdb", Corpus(path, user="who", text="what"), no_noise) as host:
+        host.open()
+        pq.write_table(pa.table({"who": ["ann", None], "what": ["a b", "c"]}), path)
+        with pytest.raises(CorpusError, match=NULL):
+            host.gather("users", ReadWords())
+
+
 #: Two ids of each type that is refused. The first kinds are equal, and written in two ways.
 REFUSED: dict[str, Any] = {
     "zeros": pa.array([0.0, -0.0]),
