@@ -173,7 +173,10 @@ def meaning_of_ranges(manifest: Manifest) -> str:
         return f"Of {of:,} such ranges, at most {missing} are expected to miss the true number."
     if counting["simultaneous"]:
         return f"In {hold} of {of:,} such releases, all ranges hold the true numbers."
-    return f"Of {of:,} such ranges, {hold} hold the true number."
+    said = f"Of {of:,} such ranges, {hold} hold the true number"
+    if has_every_given_item(manifest):
+        return f"{said}."
+    return f"{said}; of those that stand first, fewer do: noise, too, has put them there."
 
 
 def meaning_of_scores(manifest: Manifest) -> str:

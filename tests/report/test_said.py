@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dphh.report.page import page_of
-from dphh.report.sentences import promise_in_words
+from dphh.report.sentences import counting_of, meaning_of_ranges, promise_in_words
 from tests.report import made
 from tests.report.made import Release, Seen, counted, items, ladder, trie, within_country
 
@@ -55,6 +55,10 @@ def pieces() -> Iterator[tuple[str, object]]:
     )  # fmt: skip
     yield "a page by country", Seen(page_of(COUNTRIES)).lines("The manifest")
     yield "a page of a floor", Seen(page_of(TOTALS)).lines("What is promised, in full")
+    chosen = counted({"see": (200, 150, 260)})
+    for verb in ("ngrams", "counts"):
+        each = {**counting_of(chosen.manifest), "simultaneous": False}
+        yield f"ranges of {verb}", meaning_of_ranges(of(chosen, verb=verb, counting=each).manifest)
     found = (release.why(phrase) for release, phrases in WHY for phrase in phrases)
     yield "why", "\n".join(f"{why.reason}: {why}" for why in found)
     for more in ({"epsilon": 8.0}, {"epsilon": 25.0, "delta": 3e-8},
