@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from inspect import signature
+from itertools import product
 from typing import Any
 
 import click
@@ -89,6 +90,8 @@ def corpus_options_given(context: click.Context) -> dict[str, Any]:
         f"{name}_tokens" if f"{name}_tokens" in context.params else name: name for name in HELP
     }
     said = {names[name]: value for name, value in options_given(context, names).items()}
+    for since, until in product(said.get("since", ()), said.get("until", ())):
+        combined_condition(since=since, until=until)  # refuses a pair with nothing between
     conditions = [
         combined_condition(**{name: each})
         for name in ("where", "since", "until")

@@ -259,9 +259,13 @@ def _column_and_bound(option: str, value: object) -> tuple[str, str]:
 
 
 def _is_no_time(since: str, until: str) -> bool:
-    """Whether nothing lies between two days, as where both are swapped. It would be paid for."""
+    """Whether nothing lies between two days, weeks or months, as where both are swapped. It would
+    be paid for."""
+    month = len("2026-11")
+    days = [f"{each}-01" if len(each) == month else each for each in (since, until)]
     try:
-        return dt.datetime.fromisoformat(since) >= dt.datetime.fromisoformat(until)
+        first, end = map(dt.datetime.fromisoformat, days)
+        return first >= end
     except (ValueError, TypeError):  # no days; or one with a zone, and one without
         return False
 

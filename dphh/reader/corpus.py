@@ -33,8 +33,9 @@ USER_TYPE_MESSAGE = (
     "equal users are spelled equally"
 )
 ROWS_WITHOUT_USER_MESSAGE = (
-    "user: found rows with a NULL user id, and dphh cannot bound what they add; "
-    "null_users='drop' leaves them out, or give each row a user id"
+    "user: found rows with a NULL user id, as of a file without the column (`dphh check` tells), "
+    "and dphh cannot bound what they add; give each row a user id, or leave the file out, or let "
+    "null_users='drop' leave the rows out"
 )
 
 #: For each package whose tables dphh does not read: what to give instead of such a table.

@@ -188,11 +188,16 @@ def test_since_and_until_take_dates(kind: Any) -> None:
         assert digest(days, text=None, item="what", **rows) == wanted
 
 
-@pytest.mark.parametrize("until", ["day=2026-01-31", "day=2026-01-01"])
-def test_days_between_which_nothing_lies_are_refused(until: str) -> None:
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [("2026-01-31", "2026-01-31"), ("2026-01-31", "2026-01-01"), ("2026-02", "2026-01"),
+     ("2026-W05", "2026-W04")],
+)  # fmt: skip
+def test_days_between_which_nothing_lies_are_refused(since: str, until: str) -> None:
     """Such a run would be paid for. Of numbers and names nothing is known: 9 is before 10."""
-    with pytest.raises(UsageError, match=r"^until: found 2026.*and since begins at 2026-01-31"):
-        Corpus("a.csv", user="who", text="what", since="day=2026-01-31", until=until)
+    with pytest.raises(UsageError, match=rf"^until: found {until}, and since begins at {since}"):
+        Corpus("a.csv", user="who", text="what", since=f"day={since}", until=f"day={until}")
+    Corpus("a.csv", user="who", text="what", since=f"day={until}", until="day=2026-03")
     Corpus("a.csv", user="who", text="what", since="level=9", until="level=10")
     Corpus("a.csv", user="who", text="what", since="day=2026-01-31", until="made=2026-01-01")
 

@@ -81,6 +81,12 @@ def test_conditions_given_several_times_must_all_be_true(dphh, path, tmp_path):
     )
 
 
+def test_swapped_days_are_refused_on_the_command_line_too(dphh, path):
+    since = ["--since", "what=2026-11-01", "--since", "what=2026-11-16"]
+    code, _, err = dphh("items", path, *READ, *COST, *since, "--until", "what=2026-11-09")
+    assert code == 2 and "until: found 2026-11-09, and since begins at 2026-11-16" in err
+
+
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, path):
     asked = ("ngrams", path, *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]
