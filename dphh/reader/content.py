@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from dphh.errors import UsageError
+from dphh.errors import Notice, UsageError, warn
 from dphh.wording.options import check_choice, check_whole, shown
 
 if TYPE_CHECKING:
@@ -233,9 +233,10 @@ def _column_and_bound(option: str, value: object) -> tuple[str, str]:
         case (str(column), dt.date() as moment):
             if isinstance(moment, dt.datetime) and moment.tzinfo is not None:
                 # Engines compare times with a zone as times of UTC.
-                moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
-            # A text of a day stands before the text of its midnight, so midnight is the day.
-            column, bound = column.strip(), str(moment).removesuffix(" 00:00:00")
+                bound = f"{moment.astimezone(dt.UTC).replace(tzinfo=None)}+00"
+            else:  # a text of a day stands before that of its midnight, so midnight is the day
+                bound = str(moment).removesuffix(" 00:00:00")
+            column = column.strip()
         case (str(column), str(bound)):
             column, bound = column.strip(), bound.strip()
         case str():
@@ -393,11 +394,35 @@ def _columns_in(tree: dict[str, Any]) -> list[str]:
     return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
 
 
+def _check_zones(where: str, column_types: Mapping[str, str]) -> None:
+    """Refuse a time with a zone where the column has none; and say that a day is one of UTC where
+    the column has a zone, perhaps that of its people."""
+    for quoted, _, bound in _SINCE_OR_UNTIL.findall(f"({where}"):
+        column = quoted.replace('""', '"')
+        has_zone, zoned = _ZONE.search(bound), column_types[column] == "TIMESTAMP WITH TIME ZONE"
+        if has_zone and not zoned and column_types[column].startswith("TIMESTAMP"):
+            raise UsageError(
+                f"since, until: the times of {column!r} have no zone, so {bound!r} is no moment in "
+                "them; leave its zone out"
+            )
+        if zoned and not has_zone:
+            warn(
+                f"since, until: {bound} of {column!r} is that of UTC; of another zone it is "
+                f"written so: '{column}={bound[:10]} 00:00+01'",
+                Notice,
+            )
+
+
+#: Matches the zone at the end of a time.
+_ZONE = re.compile(r"\d:\d\d(:\d\d(\.\d+)?)? ?(Z|[+-]\d\d(:?\d\d)?)$")
+
+
 def check_condition_types(where: str, column_types: Mapping[str, str]) -> None:
     """Check before a run pays that a condition is boolean for columns of these types and that its
     constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
 
+    _check_zones(where, column_types)
     asked = checked_condition(where)
     names = {column: column.replace('"', '""') for column in asked.columns}
     nulls = ", ".join(

@@ -6,6 +6,7 @@ DuckDB chooses rows for Polars too, and Spark has a `where` of its own.
 import datetime as dt
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -168,12 +169,20 @@ def test_times_with_a_zone_are_compared_and_written_in_utc_wherever_the_machine_
             berlin = dt.datetime(2026, 11, 9, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))
             same_moment = "at=2026-11-09", "at=2026-11-09 01:00:00+01", ("at", berlin)
             for since in same_moment:
-                found.add(digest(source, text=None, item="what", since=since))
+                with warnings.catch_warnings(record=True, action="always") as told:
+                    found.add(digest(source, text=None, item="what", since=since))
+                assert ["of 'at' is that of UTC" in str(each.message) for each in told] == (
+                    [True] if since == "at=2026-11-09" else []
+                )
     monkeypatch.undo()
     time.tzset()
     midnight = held.filter(pl.col("at") >= dt.datetime(2026, 11, 9, tzinfo=dt.UTC))
     texts = midnight.with_columns(pl.col("what").dt.strftime("%Y-%m-%d %H:%M:%S+00"))
     assert found == {digest(texts, text=None, item="what")}
+    unzoned = held.with_columns(pl.col("at").dt.replace_time_zone(None))
+    for since in same_moment[1:]:
+        with pytest.raises(UsageError, match="the times of 'at' have no zone, so '2026-11-09"):
+            digest(unzoned, text=None, item="what", since=since)
 
 
 @pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.String])
