@@ -116,6 +116,8 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     """
     try:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
+        if isinstance(said, dict):  # what `--plan --json` says of accounts was so then
+            said.pop("ledger", None)
     except (TypeError, ValueError) as problem:
         raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
     check_utf8({"plan": said})  # JSON can write what UTF-8 cannot

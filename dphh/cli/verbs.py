@@ -26,6 +26,7 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.engines import check_columns
+from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.journal import Note
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
@@ -46,7 +47,8 @@ _options_of_any_run = with_options(
     run_option("again"),
     run_option("require_account"),
     grouped_option(
-        "--plan", "plan_only", group=SHOW, is_flag=True, help="Show the price; spend nothing."
+        "--plan", "plan_only", group=SHOW, is_flag=True,
+        help="Show the price; spend nothing; exit as a run would if the ledger refuses it.",
     ),
     grouped_option("--details", group=SHOW, is_flag=True, help="With --plan: noise and theorem."),
     grouped_option(
@@ -92,10 +94,14 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
     if options["plan_only"]:
         assert plan.corpus is not None
         check_columns(plan.corpus)
+        refusal = _refusal(plan, book, options)
         if options["as_json"]:
-            click.echo(json.dumps({**plan.to_json(), "ledger": _outlook(plan, book)}))
-        else:
-            click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
+            told = {**_outlook(plan, book), "refused": refusal and str(refusal)}
+            click.echo(json.dumps({**plan.to_json(), "ledger": told}))
+            click.get_current_context().exit(refusal.exit_code if refusal else 0)
+        click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
+        if refusal:
+            raise refusal
         return
     status = None
     if not options["quiet"] and sys.stderr.isatty():
@@ -138,14 +144,24 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         show_progress(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR")
 
 
+def _refusal(plan: Plan, book: Ledger, options: dict[str, Any]) -> DphhError | None:
+    """The error of a run of this plan now, if no data could change it: a job asks beforehand."""
+    assert plan.corpus is not None
+    given = {name: options[name] for name in ("run_id", "again", "require_account")}
+    try:
+        book.before_reading(Request.of(plan.price, plan.corpus), None, **given)
+    except (BudgetRefused, UsageError) as problem:
+        return problem
+    return None
+
+
 def _outlook(plan: Plan, book: Ledger) -> dict[str, Any]:
-    """What the ledger would answer to a run of this plan now."""
+    """Who would pay for a run of this plan now, and what of the cap."""
     assert plan.corpus is not None
     outlook = book.outlook(Request.of(plan.price, plan.corpus))
     _, takes, runs_left = outlook.scarcest or (None, None, None)
     return {
         "accounts": [account.to_json() for account in outlook.accounts],
-        "refused": outlook.refusal,
         "takes": takes,
         "runs_left": runs_left,
     }

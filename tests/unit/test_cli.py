@@ -126,8 +126,16 @@ def test_a_script_asks_beforehand_whether_there_is_money(dphh, weeks):
     told = json.loads(dphh(*asked, "1")[1])["ledger"]
     assert (told["refused"], told["runs_left"]) == (None, 3) and 0.2 < told["takes"] < 0.3
     assert [each["name"] for each in told["accounts"]] == ["notes"]
-    refused = json.loads(dphh(*asked, "9")[1])["ledger"]["refused"]
-    assert "would exceed the cap of the account 'notes'" in refused
+    code, out, _ = dphh(*asked, "9")
+    assert code == 3  # as the run
+    assert "would exceed the cap of the account 'notes'" in json.loads(out)["ledger"]["refused"]
+    asked = ("items", "notes", "--delta", "1e-7", "--epsilon", "2.2", "--run-id", "mine")
+    dphh(*asked)
+    assert dphh(*asked, "--plan")[0] == 0  # it is made, and comes back for nothing
+    code, out, err = dphh(*asked[:-1], "other", "--plan")
+    assert (code, "would refuse" in out) == (3, True) and err.startswith("dphh: Refused")
+    code, out, err = dphh(*asked, "--max-items", "3", "--plan", "--json")
+    assert (code, err) == (2, "") and "with another request" in json.loads(out)["ledger"]["refused"]
 
 
 def test_a_slip_is_answered_with_the_nearest_option_alone(dphh, path):
