@@ -67,6 +67,20 @@ def exact_ngrams(
     return pl.DataFrame(pa.concat_tables(levels))
 
 
+def _refuse_other_reading(release: Release, corpus: Corpus | pl.DataFrame) -> None:
+    """Refuse a corpus that is read otherwise than that of the release: of another country, say."""
+    said = release.manifest.get("parameters", {}).get("content")
+    if not isinstance(corpus, Corpus) or said is None:
+        return
+    own = corpus.content.to_json()
+    others = [name for name in sorted({*said, *own}) if said.get(name) != own.get(name)]
+    if others := [name for name in others if name != "column"]:
+        raise UsageError(
+            f"corpus: its {', '.join(others)} differ from the release's, which is of other rows or "
+            "tokens; give the corpus of the release"
+        )
+
+
 def evaluate(
     release: Release,
     corpus: Corpus | pl.DataFrame,
@@ -93,6 +107,7 @@ def evaluate(
             f"release: found a release of {verb}; only releases of items and ngrams can be "
             "compared with exact counts"
         )
+    _refuse_other_reading(release, corpus)
     longest = max(level["level"] for level in release.manifest["levels"])
     exact = (
         exact_ngrams(corpus, max_n=longest, progress=progress)

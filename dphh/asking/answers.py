@@ -13,6 +13,7 @@ import pyarrow as pa
 from dphh.asking.macros import PLAN_SCHEMA, Macro, corpus_options_by_sql_name, macros
 from dphh.asking.parsed import typed_value
 from dphh.ledger import Account, Ledger
+from dphh.ledger.paying import label_of
 from dphh.reader.corpus import CORPUS_OPTIONS
 from dphh.reader.corpus import HELP as CORPUS_HELP
 from dphh.registry import VERBS
@@ -107,7 +108,7 @@ def _rows_of_releases(ledger: Ledger) -> list[tuple[Any, ...]]:
     return [
         (
             entry.run_id,
-            ", ".join(entry.accounts),
+            ", ".join(entry.accounts) or label_of(entry.corpus),
             entry.verb,
             entry.epsilon,
             entry.delta,

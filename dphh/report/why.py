@@ -150,9 +150,13 @@ def _below_threshold_sentence(release: Released, length: int, subject: str) -> s
     )
     if floor := release.manifest.get("counting", {}).get("min_users"):
         said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
+    more = "more are needed if they hold other items"
+    if many := finds.get("users_of_many"):
+        held, few, most = many
+        more = f"of people with {held} different words, as most have, it takes {few:,} to {most:,}"
     return (
         f"{said} At this price it is found with probability {finds['probability']:g} if {users:,} "
-        "people hold it and nothing else; more are needed if they hold other items."
+        f"people hold it and nothing else; {more}."
     )
 
 

@@ -80,6 +80,17 @@ def test_an_evaluation_by_hand(written):
         evaluate(Release(release.table, release.manifest | {"verb": "trie"}), corpus)
 
 
+def test_a_corpus_that_is_read_otherwise_than_the_release_is_refused(written):
+    corpus, made = written(TEXTS), release_of(("a",))
+    content = corpus.content.to_json()
+    for more in ({"where": "what <> 'c'"}, {"lower": False}):
+        read = Release(made.table, made.manifest | {"parameters": {"content": content | more}})
+        with pytest.raises(UsageError, match=f"^corpus: its {next(iter(more))} differ"):
+            evaluate(read, corpus)
+    alike = Release(made.table, made.manifest | {"parameters": {"content": content}})
+    assert evaluate(alike, corpus).equals(evaluate(made, corpus))
+
+
 def test_exact_counts_without_a_released_length_are_refused(written):
     exact = exact_ngrams(written(TEXTS), max_n=1)
     with pytest.raises(UsageError, match=r"without length 2; give exact_ngrams\(corpus, max_n=2\)"):

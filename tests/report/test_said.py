@@ -40,6 +40,7 @@ WHY = [
     (trie(), [["a", "b"], ["b"], ["a", "z"]]),
     (LOCAL, ["bd", "cab", "ac", "c"]),
     (of(items(), verb="counts"), ["z"]),
+    (of(items(), finds={**items().manifest["finds"], "users_of_many": [50, 210, 1_400]}), ["z"]),
     (of(items(), counting={"min_users": 20}), ["z"]),
 ]  # fmt: skip
 

@@ -119,6 +119,8 @@ def test_a_later_statement_gets_the_release_of_a_table_until_its_rows_change(led
     with pytest.warns(Notice, match="spends anew. run_id := '.*' returns"):
         assert "birds" in {item for item, _ in con.execute(query).fetchall()}
     assert len(ledger.runs()) == 2
+    of = con.execute("SELECT corpus FROM dphh_releases()").fetchall()  # no account's: its place
+    assert of == [(f"duckdb:{name}(who, what)",)] * 2
 
 
 def test_what_one_statement_mentions_twice_is_drawn_once_though_the_file_changes(ledger, texts):
