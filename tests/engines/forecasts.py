@@ -9,6 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dphh import Plan
+from dphh.mechanisms.counts import of_found
 from dphh.mechanisms.ngrams.forecast import late_rounds, purses, run, two_rounds
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.run import ngrams_levels
@@ -61,6 +62,22 @@ class Seen(list[Watched]):
     late_counts: Any = None
     #: How finds are counted, which (their tokens), and the noised counts; None: they are not.
     counts: tuple[Any, Any, Any] | None = None
+
+
+#: For so many finds of a user, in place of 40, `counted_for_few` plans.
+FEW_FINDS = 10
+
+
+@contextmanager
+def counted_for_few(few: bool = True) -> Iterator[None]:
+    """Plans of runs that count what they find keep for so few finds that, in corpora as small as
+    those of tests, users hold more, and keep for more after round 1."""
+    number = FEW_FINDS if few else purses.FINDS_OF_USER
+    with (
+        patch.object(purses, "FINDS_OF_USER", number),
+        patch.object(of_found, "FINDS_OF_USER", number),
+    ):
+        yield
 
 
 @contextmanager

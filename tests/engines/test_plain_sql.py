@@ -41,7 +41,7 @@ from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.forecast import LIST_SIZE_BIN_STARTS
 from tests.conftest import NoNoise
-from tests.engines.forecasts import levels_of, on_grid
+from tests.engines.forecasts import FEW_FINDS, counted_for_few, levels_of, on_grid
 from tests.engines.ladders import (
     ALL,
     EVERYTHING,
@@ -369,6 +369,7 @@ def check_late(level, told, plain, name_of, early):
     ("with_prior", "grid", "share"),
     [(False, None, 0.9), (True, None, 0), (False, 8, 0)],
 )
+@counted_for_few()
 def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, with_prior, grid, share):
     """Raw sums, cells, signs and what passes, of all that somebody holds; of all else, how many.
     And purses, user by user, through all rounds: what each user spends and is counted for.
@@ -464,22 +465,24 @@ LEAST_FINDS = [1, 2, 3, 4, 6, 8, 12, 16, 24, *(2**power for power in range(5, 15
 FINDS = [least if least <= 4 else 1.15 * least for least in LEAST_FINDS]
 
 
-def finds_in_full(planned, now, level, users):
-    """For how many finds a whole mu^2 counts a user in full, by noised numbers of users by bin."""
+def finds_in_full(planned, now, level, users, left):
+    """For how many finds a whole mu^2 counts a user in full, by noised numbers of users by bin. Of
+    the part that words `left` users keep at most the same part, and 0.7 of a whole."""
+    most = min(left**2, 0.7)
     choices = [planned * 2 ** (quarter / 4) for quarter in range(41)]
 
     def width(choice):
         bounded = sum(
-            number * (1 - min(0.7 * choice / finds, 1) ** 0.5)
+            number * (1 - min(most * choice / finds, 1) ** 0.5)
             for number, finds in zip(users, FINDS, strict=True)
         )
-        return 12 * level.total_sigma * choice**0.5 + bounded
+        return 6 * level.total_sigma * choice**0.5 + bounded
 
     most_users = 0
     if level.level == 2:
         so_far = [sum(users[: place + 1]) for place in range(len(users))]
         most_users = next(f for f, n in zip(FINDS, so_far, strict=True) if n >= 0.9 * so_far[-1])
-    return max(now, int(max(planned * most_users / 40, min(choices, key=width))))
+    return max(now, int(max(planned * most_users / FEW_FINDS, min(choices, key=width))))
 
 
 def check_reserves(counting, steps, seen):
@@ -488,10 +491,11 @@ def check_reserves(counting, steps, seen):
     above = [(step.level, told) for step, told in zip(steps, seen, strict=True) if told.late]
     for level, told in above:
         before = in_full
-        in_full = finds_in_full(first, before, level, told.users[-len(FINDS) :].tolist())
+        users, left = told.users[-len(FINDS) :].tolist(), told.first.full / level.whole
+        in_full = finds_in_full(first, before, level, users, left)
         for reserve, number in ((told.first.reserve, before), (told.second.later_reserve, in_full)):
             each = int(level.whole / number * (1 + 2**-30)) + 1
-            most = int((told.first.full / level.whole) ** 2 * number)
+            most = int(min(left**2, 0.7) * number)
             assert (reserve.each, reserve.most) == (each, most)
             assert reserve.least == counting.max_items
         assert told.second.reserve == told.first.reserve

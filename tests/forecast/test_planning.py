@@ -192,7 +192,7 @@ def test_finds_are_counted_for_more_where_users_hold_more_and_never_for_less():
         held = nobody.copy()
         for finds, number in users:
             held[finds == LIST_SIZE_BIN_STARTS] = number
-        return finds_in_full(133, now, held, level)
+        return finds_in_full(133, now, held, level, int(0.8 * level.whole))
 
     assert of(133) == of(133, (16, 1e5)) == 133
     many = of(133, (16, 1e3), (512, 1e3))

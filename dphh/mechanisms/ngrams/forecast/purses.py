@@ -12,7 +12,6 @@ import numpy as np
 from dphh.level import FoundCounts
 from dphh.mechanisms.counts.of_found import FINDS_OF_USER
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
-from dphh.privacy.counts import SIGMAS_A_USER
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.forecast import (
@@ -25,9 +24,11 @@ from dphh.udfs.rules.forecast import (
     count_weight,
 )
 
-#: What part of a whole mu^2 counts the finds of a user of many, as far as `finds_in_full` looks
-#: ahead. What users keep at most is in `reserve_for_counts`.
+#: What part of a whole mu^2 is kept for counts at most.
 MOST_KEPT = 0.7
+#: How many sigmas of a count's noise weigh as much as a user whom bounding removes from all finds.
+#: Of more, users keep for fewer finds: each takes more of a purse, and fewer are found.
+SIGMAS_A_BOUNDED_USER = 6
 #: As many finds as this part of users hold at most, and no more, are counted by the share `counts`.
 PART_OF_USERS = 0.9
 
@@ -78,22 +79,27 @@ def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
     return np.split(users, np.cumsum(spending.bins_by_kind)[:-1])
 
 
+def most_kept(level: ForecastLevel | ListedWordsLevel, purse: int) -> float:
+    """The part of a whole mu^2 that users keep for counts at most: MOST_KEPT or, if it is less, of
+    `purse`, what words left of the whole, the same part. So who holds any number of finds spends
+    something in round 1 of level 2, and is counted there."""
+    assert isinstance(level, ForecastLevel)
+    return min((purse / level.whole) ** 2, MOST_KEPT)
+
+
 def reserve_for_counts(
     level: ForecastLevel | ListedWordsLevel, purse: int, counting: FoundCounts, in_full: int
 ) -> Reserve:
     """What users keep for being counted, in the units of their purses, where a whole mu^2 counts a
-    user in full for `in_full` finds.
-
-    `purse`: what words left of the whole, at most. Of it users keep at most the same part, so that
-    who holds any number of finds spends something in round 1 of level 2, and is counted there."""
+    user in full for `in_full` finds. `purse`: what words left of the whole."""
     assert isinstance(level, ForecastLevel)
     each = int(level.whole / in_full * (1 + 2**-30)) + 1
-    most = int((purse / level.whole) ** 2 * in_full)
+    most = int(most_kept(level, purse) * in_full)
     return Reserve(each, counting.max_items, max(most, counting.max_items))
 
 
 def finds_in_full(
-    planned: int, now: int, users: Floats, level: ForecastLevel | ListedWordsLevel
+    planned: int, now: int, users: Floats, level: ForecastLevel | ListedWordsLevel, purse: int
 ) -> int:
     """For how many finds a whole mu^2 counts a user in full, where `users` are expected to hold
     so many finds, by the bins of list sizes. `now`, or more: then each find takes less of a purse,
@@ -108,9 +114,11 @@ def finds_in_full(
     so_far = np.cumsum(users)
     many = sizes[np.searchsorted(so_far, PART_OF_USERS * so_far[-1])] if level.level == 2 else 0
     choices = planned * 2.0 ** (np.arange(41) / 4)
-    part_added = np.sqrt(np.minimum(MOST_KEPT * choices[:, None] / sizes, 1))
+    part_added = np.sqrt(np.minimum(most_kept(level, purse) * choices[:, None] / sizes, 1))
     bounded = ((1 - part_added) * users).sum(1)
-    narrowest = choices[np.argmin(SIGMAS_A_USER * level.total_sigma * np.sqrt(choices) + bounded)]
+    narrowest = choices[
+        np.argmin(SIGMAS_A_BOUNDED_USER * level.total_sigma * np.sqrt(choices) + bounded)
+    ]
     most = (LARGEST_GRID_SIGMA / 2 / level.total_sigma) ** 2
     return max(now, int(min(max(planned * many / FINDS_OF_USER, narrowest), most)))
 

@@ -251,7 +251,8 @@ def _with_later_reserve(
     if level.counting is None or spending.reserve is None or finds_counts is None:
         return spending, level.in_full, level.first
     planned_for = level.counting.within_purses
-    in_full = finds_in_full(planned_for, level.in_full, finds_counts, level.planned)
+    held = finds_counts, level.planned, level.full_purse
+    in_full = finds_in_full(planned_for, level.in_full, *held)
     later = reserve_for_counts(level.planned, level.full_purse, level.counting, in_full)
     freed = mean_freed(finds_counts, spending.reserve, later)
     return replace(spending, later_reserve=later), in_full, level.first - freed
