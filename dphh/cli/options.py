@@ -17,7 +17,7 @@ from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
-from dphh.reader.content import combined_condition, joined_by_and
+from dphh.reader.conditions import combined_condition, joined_by_and
 from dphh.reader.corpus import CORPUS_OPTIONS, HELP, ROW_OPTIONS, Corpus
 from dphh.run import HELP as RUN_HELP
 from dphh.run import run

@@ -14,7 +14,8 @@ from dphh.files.whole_files import write_unless_other_file
 from dphh.ledger.entries import Entry
 from dphh.ledger.paying import label_of
 from dphh.privacy.events import events_to_json
-from dphh.reader.content import Content, rows_in_words
+from dphh.reader.conditions import rows_in_words
+from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns
 from dphh.reader.paths import local_path_to_write
 from dphh.wording.cells import csv_of

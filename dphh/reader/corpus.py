@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
+from dphh.reader.conditions import Bound, combined_condition, joined_by_and
 from dphh.reader.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
-    Bound,
     Content,
     NullUsers,
     ReadAs,
     TooLong,
-    combined_condition,
-    joined_by_and,
 )
 from dphh.reader.paths import absolute_place, files_named
 from dphh.wording.notebook import InNotebooks

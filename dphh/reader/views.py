@@ -10,13 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.content import (
-    GROUP_TYPE_MESSAGE,
-    Content,
-    check_condition_types,
-    check_patterns,
-    checked_condition,
-)
+from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
+from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.reader.tables import own_type, rows_of_table, schema_of_table

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from dphh.reader.content import rows_in_words
+from dphh.reader.conditions import rows_in_words
 
 _NAME, _VALUE = r"""(?:"((?:[^"]|"")+)"|(\w+))""", r"""('(?:[^']|'')*'|-?[0-9][0-9.]*)"""
 _COMPARED = re.compile(rf"{_NAME}\s*(<=|>=|<>|!=|<|>|=)\s*(?:(?i:DATE)\s+)?{_VALUE}", re.DOTALL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dphh.reader.content import combined_condition
+from dphh.reader.conditions import combined_condition
 from dphh.report.rows import rows_of
 
 NOVEMBER = {"since": "date=2026-11-01", "until": "date=2026-12-01"}

@@ -25,7 +25,8 @@ from pyspark.sql.types import (
 
 from dphh.engines.spark.functions import register_arrow
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.content import Content, check_patterns
+from dphh.reader.conditions import check_patterns
+from dphh.reader.content import Content
 from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE, Corpus
 from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.files import (
