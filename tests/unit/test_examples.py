@@ -96,3 +96,14 @@ def test_an_example_says_and_makes_what_it_is_for(tmp_path, script, asked, says,
     said = run(script, *asked, *out)
     assert all(each in said for each in says), said
     assert all((tmp_path / name).stat().st_size > 30 for name in makes.split())
+
+
+@pytest.mark.slow
+def test_the_papers_table_pays_in_no_ledger_of_the_reader(tmp_path):
+    reproduce = pytest.importorskip("reproduce")
+    own = tmp_path / "own-data"  # as XDG_DATA_HOME of every test
+    texts = [" ".join(["1 2"] * (1 + user % 3)) for user in range(300)]
+    pl.DataFrame({"user_id": range(300), "text": texts}).write_parquet(tmp_path / "msnbc.parquet")
+    found = reproduce.table_5_of_verb("dpne", reproduce.msnbc(tmp_path), 2)
+    assert found.shape == (2, 6) and found[0, 0] == 2
+    assert not own.exists()
