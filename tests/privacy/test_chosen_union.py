@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dphh import items
-from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice
+from dphh.mechanisms.set_union.levels import ChoiceLevel, OneRoundAfterChoice, SetUnionLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (
     ChosenUnionEvent,
@@ -123,3 +123,17 @@ def test_the_first_round_sees_what_a_thousand_users_share_if_that_is_cheap(
         assert 3e-4 < (alone.sigma / first.sigma) ** 2 < 3e-3
     else:
         assert (alone.sigma / first.sigma) ** 2 == pytest.approx(share, rel=0.1)
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(0.5, 0.008), (1, 0.003), (2, 0.0015), (4, 0.0015)])
+def test_the_choice_costs_either_way_little(epsilon, most):
+    """How far its thresholds are above those of the methods that it chooses from."""
+
+    def last(method: str) -> list[SetUnionLevel]:
+        plan = items(epsilon=epsilon, delta=1e-6, max_items=10, counts=0, method=method)
+        return [level for level in plan.levels if isinstance(level, SetUnionLevel)]
+
+    _, alone, *rounds = last("auto")
+    ways = (alone, last("gaussian")[0]), (rounds[-1], last("adaptive")[-1])
+    for chosen, method in ways:
+        assert 1 < chosen.threshold / method.threshold <= 1 + most
