@@ -73,7 +73,8 @@ def run(
 
     The same plan on the same data, wherever they are, returns its earlier release, or continues an
     interrupted run after its last complete level, at no further cost; `again=True` spends again.
-    With a `run_id` of an earlier run, that run's release comes back whatever the data are now.
+    With a `run_id` of an earlier run, that run's release comes back whatever the data are now,
+    unless another place is named, whose rows are others.
     `require_account`: a run that no account pays for, so that nothing caps it, is refused.
     """
     price: Price = plan.price  # `plan` is a `Plan`, whose module imports this one
@@ -96,7 +97,9 @@ def run(
     files = state_of_files(corpus, key, stores_too=is_analyst)
     data = None if files is None else Data(files, files) if is_analyst else book.data_of(files)
 
-    def settled_before() -> BookedRun | None:
+    def released_before() -> Release | None:
+        """The release of the same run, which costs nothing; None if there is none, or only reading
+        tells."""
         # A caller who passes test randomness chooses each draw: only an id repeats such a run.
         known = None if source.is_test else data
         before = book.before_reading(
@@ -104,17 +107,14 @@ def run(
         )
         if out is not None:
             _check_folder(out, run_id if before is None else before.run_id, book, request)
-        return before
+        if before is None or (run_id and not _is_run_of(before, corpus, data, is_analyst)):
+            return None
+        return _released_before(book, before, None if run_id else say, out)
 
     # The ledger is asked before any row is read: whether it refuses must not depend on rows, and a
     # stored release needs no engine, which may take long to start.
-    if (before := settled_before()) is not None:
-        if run_id is not None and (data is None or data.digest != before.data):
-            warn(
-                f"run {run_id} was made before, and this is its release, whatever the data are "
-                "now. A new run id spends"
-            )
-        return _released_before(book, before, None if run_id else say, out)
+    if (release := released_before()) is not None:
+        return release
 
     # Before a run pays, a host looks at columns and types, and reads all rows: an error is free.
     host = open_host(engine, corpus, source, Limits(memory_limit, threads))
@@ -123,8 +123,8 @@ def run(
         with _telling("nothing was spent"):
             host.open()
             data = data or Data(host.digest(key), files)
-        if (before := settled_before()) is not None:
-            return _released_before(book, before, say, out)
+        if (release := released_before()) is not None:
+            return release
         last = None if source.is_test or again or run_id else book.last_like(request)
         booked = book.book(
             request,
@@ -134,7 +134,7 @@ def run(
             again=again,
             require_account=require_account,
         )
-        if booked.settled:  # another process has settled the run since `settled_before`
+        if booked.settled:  # another process has settled the run since `released_before`
             return _save_to_folder(stored_release(book, booked.run_id), out, spent=False)
         _say_notes_at_start(booked, last, book.names(), say)
         source.secret_key = booked.key
@@ -153,6 +153,27 @@ def run(
     finally:
         host.close()
     return _save_to_folder(release, out, spent=True)
+
+
+def _is_run_of(before: BookedRun, corpus: Corpus, data: Data | None, is_analyst: bool) -> bool:
+    """Whether the release of the run that the caller names by its id is given for these data. False
+    if only reading tells: a job that is tried again names the same place; another one under this id
+    has the same rows, or is a slip, which would publish the old release as the new one's."""
+    if data is not None and data.digest == before.data:
+        return True
+    if before.data is not None and before.where != corpus.where and not is_analyst:
+        if data is None:
+            return False
+        raise UsageError(
+            f"run_id: run {before.run_id} was made of {', '.join(before.where)}, and this one "
+            "names another place with other rows. Nothing was spent. Use a new run id, which "
+            f"spends; `dphh ledger release {before.run_id} --out DIR` gives that release"
+        )
+    warn(
+        f"run {before.run_id} was made before, and this is its release, whatever the data are "
+        "now. A new run id spends"
+    )
+    return True
 
 
 def _released_before(

@@ -401,7 +401,8 @@ def _repeated_run(con: sqlite3.Connection, found: sqlite3.Row, setting: Setting)
     run, run_id = found["sequence"], found["run_id"]
     payers = con.execute(PAYERS.format(run=":run"), {"run": run, "analyst": None})
     names = tuple(name for (name,) in payers)
-    again = BookedRun(run_id, names, new=False, data=found["data"])
+    where = tuple(json.loads(found["source"])["where"])
+    again = BookedRun(run_id, names, new=False, data=found["data"], where=where)
     if found["state"] == "settled":
         return replace(again, settled=True)
     if found["setting"] is None:  # `write_copy` left it out

@@ -90,6 +90,8 @@ class BookedRun:
     settled: bool = False
     #: The digest of its data; None for a test's run.
     data: str | None = field(default=None, repr=False)
+    #: Where they were, of a run that was booked before.
+    where: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

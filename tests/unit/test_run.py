@@ -3,6 +3,7 @@ the same data gets the release that it had, and spends nothing."""
 
 import re
 import shutil
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +40,27 @@ def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledge
         again = plan(corpus).run(ledger=ledger, run_id="one")
     assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
+
+
+@pytest.mark.parametrize("are_known", [False, True])
+def test_a_runs_id_does_not_publish_its_release_as_that_of_other_files(ledger, tmp_path, are_known):
+    """As where a job names a new week's file and folder, and by a slip last week's run. The same
+    rows in another place are the run's, whether their digest is known or has to be read."""
+    for name, said in (("2", "a"), ("3", "b"), ("2-moved", "a")):
+        frame([(n, said) for n in range(300)]).write_parquet(tmp_path / f"11-{name}.parquet")
+    of = {name: plan(Corpus(tmp_path / f"11-{name}.parquet", user="who", item="what"))
+          for name in ("2", "3", "2-moved")}  # fmt: skip
+    made = of["2"].run(ledger=ledger, run_id="two")
+    if are_known:
+        of["3"].run(ledger=ledger)
+    runs = ledger.runs()
+    with pytest.raises(UsageError, match=r"two was made of .*11-2.parquet.*Nothing was spent"):
+        of["3"].run(ledger=ledger, run_id="two", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert of["2-moved"].run(ledger=ledger, run_id="two").table == made.table
+    assert ledger.runs() == runs
 
 
 def test_what_the_ledger_refuses_does_not_depend_on_rows(written, ledger, tmp_path):
