@@ -103,7 +103,9 @@ class Grams:
 
         What is not released is held by fewer, as far as is known by these alone."""
         held = self.users[of.counted]
-        shares = (held / max(self.users.get((token,), held), 1) for token in {*of.tokens})
+        shares = (
+            held / max(self.users.get((token,), held), 1) for token in dict.fromkeys(of.tokens)
+        )
         return sum(min(share, 1) for share in shares)
 
     def completed(self, tokens: Tokens, core: Tokens, known: Collection[Tokens]) -> Tokens:
@@ -184,7 +186,7 @@ def wordings(
     core_of = {gram: grams.core(gram) for gram in whole}
     cores = {core for core in core_of.values() if len(core) > 1}
     cores -= {run for core in cores for run in runs(core, range(2, len(core)))}
-    in_order = sorted(cores, key=order)
+    in_order = sorted(cores, key=lambda core: (order(core), core))
     joining = _Joining(grams, in_order)
     found: list[Wording] = []
     of_run: dict[Tokens, Wording] = {}

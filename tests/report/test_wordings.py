@@ -225,3 +225,9 @@ def test_another_releases_item_is_counted_if_as_many_hold_it():
     assert found.counted(of, {said("a b c d"), said("b c")}) == said("a b c d")
     assert found.counted(of, {said("b c"), said("c d"), said("d")}) == said("b c")
     assert found.counted(of, {said("c d"), said("d")}) == of.counted  # many say it otherwise
+
+
+def test_wordings_of_equal_numbers_have_one_order_in_each_process():
+    grams = {said(f"{word} {word}s"): 100.0 for text in COMPLAINTS for word in text.split()}
+    found, _ = wordings([*grams], Grams(grams, 0), lambda gram: -grams[gram])
+    assert [of.tokens for of in found] == sorted(grams)
