@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines import engine_of, open_host
-from dphh.errors import UsageError, hiding_private_details
+from dphh.errors import UsageError
 from dphh.mechanisms.running import as_array
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits
@@ -20,13 +20,13 @@ from dphh.release import Release
 from dphh.run import Progress
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.wording.lines import with_noun
-from dphh.wording.options import check_whole
+from dphh.wording.options import check_whole, checked_call
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@hiding_private_details
+@checked_call
 def exact_ngrams(
     corpus: Corpus,
     *,
@@ -81,6 +81,7 @@ def _refuse_other_reading(release: Release, corpus: Corpus | pl.DataFrame) -> No
         )
 
 
+@checked_call
 def evaluate(
     release: Release,
     corpus: Corpus | pl.DataFrame,

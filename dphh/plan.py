@@ -10,7 +10,7 @@ from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from dphh.errors import UsageError, hiding_private_details
+from dphh.errors import UsageError
 from dphh.exports import Exports
 from dphh.ledger import Ledger
 from dphh.level import FoundCounts, Level
@@ -69,7 +69,7 @@ class Plan(Exports):
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
-    run = checked_call(hiding_private_details(run_plan))
+    run = checked_call(run_plan)
 
     def sql(self) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing."""

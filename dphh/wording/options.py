@@ -9,14 +9,15 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec
 
-from dphh.errors import Result, UsageError
+from dphh.errors import Result, UsageError, hiding_private_details
 
 Options = ParamSpec("Options")
 
 
 def checked_call(function: Callable[Options, Result]) -> Callable[Options, Result]:
     """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError, and
-    so is a text that cannot be written as UTF-8: engines would refuse it after a run has paid."""
+    so is a text that cannot be written as UTF-8: engines would refuse it after a run has paid. In a
+    notebook an error is the caller's line and the message, without frames of dphh's own."""
     callee = function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {option: of for option, of in asked.parameters.items() if option != "self"}
@@ -24,6 +25,7 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
         option for option, of in takes.items() if of.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
 
+    @hiding_private_details
     @wraps(function)
     def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
         try:

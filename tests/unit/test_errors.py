@@ -140,3 +140,20 @@ def test_what_fails_on_disk_quotes_nothing(engine, tmp_path, write):
     path = tmp_path / "corpus.parquet"
     write(path)
     assert SECRET not in failure(Corpus(path, user="who", text="what"), engine)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Corpus("a.csv", user="who", txt="what"),  # type: ignore[call-arg]
+        lambda: Corpus("a.csv", user="who", text="what", split="tokens"),
+        lambda: items(epsilon=-1, delta=1e-7),
+        lambda: fine().dphh.items(user="who", text="what", epsilon=-1, delta=1e-7),
+    ],
+)
+def test_a_wrong_option_is_told_at_the_callers_line(call):
+    """In a notebook each frame takes ten lines, and the message comes last."""
+    with pytest.raises(UsageError) as caught:
+        call()
+    of_dphh = [each for each in caught.traceback if "/dphh/" in str(each.path)]
+    assert len(of_dphh) == 1
