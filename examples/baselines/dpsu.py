@@ -94,7 +94,7 @@ def grams_of(texts: pl.DataFrame, length: int) -> pl.DataFrame:
     places = pl.int_ranges(pl.col("tokens").list.len().cast(pl.Int64) - length + 1)
     at = texts.with_columns(place=places).explode("place").drop_nulls()
     gram = at.select("user", tokens=pl.col("tokens").list.slice(pl.col("place"), length))
-    return gram.unique()
+    return gram.unique(maintain_order=True)  # so that equal seeds draw the same
 
 
 def drawn(held: pl.DataFrame, level: SetUnionLevel, source: Randomness) -> pl.DataFrame:

@@ -8,6 +8,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from dphh import Corpus
+from dphh.testing import SeededRandomness
 from tests.conftest import full
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -107,3 +109,13 @@ def test_the_papers_table_pays_in_no_ledger_of_the_reader(tmp_path):
     found = reproduce.table_5_of_verb("dpne", reproduce.msnbc(tmp_path), 2)
     assert found.shape == (2, 6) and found[0, 0] == 2
     assert not own.exists()
+
+
+def test_equal_seeds_of_a_papers_baseline_find_the_same():
+    dpsu = pytest.importorskip("baselines.dpsu")
+    texts = [" ".join(map(str, range(user % 7, user % 7 + 12))) for user in range(300)]
+    rows = pl.DataFrame({"who": range(300), "text": texts})
+    corpus = Corpus(rows, user="who", text="text", split="white space")
+    baseline = dpsu.priced("all", max_n=3, epsilon=4.0, delta=1e-4, max_items=3)
+    one, two = (dpsu.found_by(baseline, corpus, randomness=SeededRandomness(1)) for _ in range(2))
+    assert len(one) > 20 and one.equals(two)
