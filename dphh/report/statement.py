@@ -33,8 +33,8 @@ def statement_of(book: Ledger, account: str) -> str:
     summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""
     on_runs = (
         f"Each has an epsilon and a delta of its own{summed}. One that is not settled "
-        "(running, failed) did not finish, and is spent all the same. Names are those of analysts "
-        "or of logins on the machine: notes, not proofs."
+        "(running, as one that was killed stays, or failed) did not finish, and is spent all the "
+        "same. Names are those of analysts or of logins on the machine: notes, not proofs."
     )
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
