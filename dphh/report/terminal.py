@@ -41,7 +41,7 @@ def release_text(release: Released) -> str:
         meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
     if any(table.is_joined for table in tables):
-        said = "A number counts people who wrote what is not in [brackets]; most wrote the rest too."
+        said = "A number is of people who wrote what is not in [brackets]; most wrote the rest too."
         lines += wrapped(said, "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
     # The most columns that an item's name may take, and the most that one takes.
