@@ -272,6 +272,7 @@ def bad_line_message(duckdb_error: str) -> str | None:
     # DuckDB names the file of JSON before the line that it quotes, and that of CSV after it.
     files = _JSON_FILE_PATTERN.findall(duckdb_error)[:1] or _CSV_FILE_PATTERN.findall(duckdb_error)
     of_file = f" of {files[-1]}" if files else ""
+    of_file = re.sub("=[^/]*(?=/)", "=*", of_file)  # names of partition folders may be user ids
     return (
         f"corpus: line {found[1] or found[2]}{of_file} cannot be read{why}; mend it, or leave it "
         "out (docs/corpus.md)"

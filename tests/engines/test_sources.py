@@ -271,6 +271,9 @@ def test_of_many_texts_the_one_with_a_bad_line_is_named(kind, rows, tmp_path, le
     for name, content in (("a", good), ("b", rows), ("c", good)):
         (tmp_path / f"{name}.{kind}").write_text(content)
     refused(f"{tmp_path}/*.{kind}", ledger, rf"line \d+ of {tmp_path}/b.{kind} cannot be read")
+    (tmp_path / "who=SENTINEL").mkdir()
+    (tmp_path / f"b.{kind}").rename(tmp_path / "who=SENTINEL" / f"b.{kind}")
+    refused(f"{tmp_path}/*/*.{kind}", ledger, rf"of {tmp_path}/who=\*/b.{kind} cannot be read")
 
 
 @pytest.mark.parametrize("row", BAD_ROWS)
