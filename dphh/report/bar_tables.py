@@ -9,6 +9,7 @@ groups have one more number, of all of them together.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,12 @@ class Row:
     folded: Sequence[tuple[str, Bars]]
     #: The one group where it surely is, while in each other there may be nobody.
     only: str | None
+    #: In which groups it surely is, in words; "" if that is unclear.
+    where: str
+
+    @property
+    def wording(self) -> str:
+        return self.before + self.item + self.after
 
     @property
     def text(self) -> str:
@@ -117,9 +124,12 @@ def tables_of(
     most_rows: int,
     found: Found | None = None,
     known: Container[Tokens] | None = None,
+    *,
+    with_sums: bool = True,
 ) -> list[Table]:
     """The tables of a release, of at most `most_rows` rows each: what was found, as `phrases` has
-    it. known: the items of another release; rows have the numbers of such items, if they can."""
+    it. known: the items of another release; rows have the numbers of such items, if they can.
+    with_sums: whether groups have their sum beside them, if there is one."""
     found, manifest = found or found_in(release), release.manifest
     people, join = found.number == "users", joiner_of(manifest).join
     left, parts = MOST_FOLDED, []
@@ -132,7 +142,7 @@ def tables_of(
             first.append((Wording(of.tokens, counted), folded))
         parts.append((kind, len(every), first))
     needed = {each for *_, first in parts for of, folded in first for each in (of.counted, *folded)}
-    items, numbers, groups = _numbers(release, needed, people)
+    items, numbers, groups = _numbers(release, needed, people, with_sums)
 
     def bars(tokens: Tokens) -> Bars:
         return tuple(numbers.get((tokens, group), Bar()) for group in groups)
@@ -145,8 +155,9 @@ def tables_of(
             space + join(after) if after else "", counted, own,
             # Scores compare within one length only.
             [(items[each], bars(each) if people else (Bar(),)) for each in folded],
-            _only(groups, own)
+            only := _only(groups, own)
             if len(groups) > 1 and len(of.tokens) > 1 and not are_periods(manifest) else None,
+            _where(groups, own) if only is None else f"only {only}",
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -188,11 +199,12 @@ def _folded(of: Wording, counted: Tokens, found: Found) -> list[Tokens]:
         for run in runs(of.tokens, range(len(of.tokens), 0, -1))
         if run in found.grams.users and run != counted
     ]
-    return [*dict.fromkeys((*of.variations, *inside))]
+    every = dict.fromkeys((*of.variations, *inside))
+    return [gram for gram in every if found.numbers[gram] > 0 or found.number != "users"]
 
 
 def _numbers(
-    release: Released, needed: Collection[Tokens], people: bool
+    release: Released, needed: Collection[Tokens], people: bool, with_sums: bool
 ) -> tuple[Mapping[Tokens, str], Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...]]:
     """The text of each item, its bars by group, and the groups to show."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
@@ -218,7 +230,7 @@ def _numbers(
     groups: tuple[str | None, ...] = (None,)
     if people and groups_of(release.manifest):
         groups = _groups_to_show(release.manifest, frame)
-        if totals := _totals(release.manifest, shown):
+        if with_sums and (totals := _totals(release.manifest, shown)):
             groups, numbers = (None, *groups), {**numbers, **totals}
     return texts, numbers, groups
 
@@ -271,6 +283,20 @@ def _only(groups: Sequence[str | None], bars: Bars) -> str | None:
     if len(sure) != 1 or len(highs) != len(of_groups) - 1 or 2 * sum(highs) > sure[0][0]:
         return None
     return sure[0][1]
+
+
+def _where(groups: Sequence[str | None], bars: Bars) -> str:
+    """The groups whose intervals are above 0, the highest first; or the one of these whose lower
+    end is above the sum of all other upper ends."""
+    of_groups = [(group, bar) for group, bar in zip(groups, bars, strict=True) if group]
+    sure = [(group, bar) for group, bar in of_groups if bar.low]
+    sure.sort(key=lambda each: -(each[1].value or 0))
+    highs = [math.inf if bar.high is None else bar.high for _, bar in of_groups]
+    if sure and (sure[0][1].low or 0) + (sure[0][1].high or 0) > sum(highs):
+        return f"more than half in {sure[0][0]}"
+    unclear = ", ".join(group for group, bar in of_groups if bar.low == 0)
+    said = "in " + ", ".join(group for group, _ in sure)
+    return (said + (f"; unclear in {unclear}" if unclear else "")) if sure else ""
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

@@ -48,7 +48,7 @@ class Side:
     def rows(self) -> pl.DataFrame:
         frame = self.release.to_polars()
         if "users" not in frame:
-            return frame.clear().with_columns(users=0, estimate=0)
+            return frame.clear().with_columns(users=0, estimate=0, low=0, high=0)
         if self.group is not None:
             frame = frame.filter(group_name=self.group).drop("group_name")
         return frame.drop_nulls("users")
@@ -64,17 +64,19 @@ def change(
     """A row for each item and group of either; what is said to have changed comes first."""
     checked_confidence(confidence)
     sides = sides_of(later, earlier, group, before)
-    return with_visible_controls(compared(*sides, confidence))
+    said = compared(*sides, confidence).drop("low_before", "high_before")
+    return with_visible_controls(said)
 
 
 def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     rows = later.rows()
     keys = [name for name in ("item", "tokens", "ended", "group_name") if name in rows]
     rows = rows.select(*keys, "users", "estimate")
+    ends = {"low_before": "low", "high_before": "high"}
     # By tokens and group: items whose tokens have spaces may have one text, and an item has a row
     # for each group.
     both = rows.join(
-        earlier.rows().select(*keys, before="users", estimate_before="estimate"),
+        earlier.rows().select(*keys, before="users", estimate_before="estimate", **ends),
         on=keys, how="full", coalesce=True, nulls_equal=True,
     )  # fmt: skip
     is_here = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
@@ -102,7 +104,7 @@ def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     said = pl.concat([said, both.filter(~is_here)], how="diagonal")
     sign = pl.col("sign").fill_null(0)
     return said.select(
-        *keys, "users", "before", "difference", "low", "high",
+        *keys, "users", "before", *ends, "difference", "low", "high",
         change=pl.when(sign > 0).then(pl.lit(ROSE)).when(sign < 0).then(pl.lit(FELL))
         .otherwise(pl.lit(UNTOLD)),
     ).sort(

@@ -59,7 +59,7 @@ class Comparison:
         told["not found before"] = len(self.new)
         words = (ROSE, FELL, UNTOLD, "not found before")
         said = ", ".join(f"{told[word]:,} {word}" for word in words if told[word])
-        return f"{with_noun(told.total(), self.noun)} since {self.before}: {said}."
+        return f"{with_noun(told.total(), self.noun)}, compared with {self.before}: {said}."
 
 
 def comparison(

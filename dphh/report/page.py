@@ -20,12 +20,13 @@ from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import moves, plan_lines, sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, tables_of
+from dphh.report.change import UNTOLD
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.phrases import found_in, wordings_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import day_of
-from dphh.report.sentences import Released, items_line
-from dphh.report.wordings import Tokens
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of, items_line
+from dphh.report.wordings import Tokens, Wording
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -53,8 +54,24 @@ class Part:
     changes: Comparison | None
     #: Whether the groups are days, weeks or months, which are drawn as time.
     are_periods: bool
-    #: The wordings of its phrases, in the order of rows.
-    order: Sequence[Tokens]
+    #: Its phrases in the order of rows, with what is counted.
+    phrases: Sequence[Wording]
+    #: The part before it of the same rows, all together, whose words, order and totals it follows.
+    whole: Part | None = None
+    #: In which groups people say each wording, by a part after it of the same rows by groups.
+    where: Mapping[str, str] | None = None
+
+    def aside_of(self, row: Row) -> str:
+        """What stands beneath a wording: in which groups people say it, or what it did in all."""
+        if self.where is not None:
+            return self.where.get(row.wording) or "unclear in which group"
+        moves = self.whole.changes.moves if self.whole and self.whole.changes else ()
+        told = next((its["change"] for text, _, its in moves if text == row.wording), UNTOLD)
+        if told == UNTOLD or row.only is not None:
+            return row.where if row.only is not None else ""
+        names = ((name, self.change_of(row, name)) for name in self.tables[0].names)
+        alike = ", ".join(name for name, its in names if its and its["change"] == told)
+        return f"{told} in all; {f'clear in {alike}' if alike else 'unclear in which group'}"
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
@@ -97,7 +114,7 @@ class Part:
     @property
     def floor(self) -> int:
         """`min_users`, below which an interval may begin whose cell is empty."""
-        return int(sentences.counting_of(self.release.manifest).get("min_users", 0))
+        return int(counting_of(self.release.manifest).get("min_users", 0))
 
 
 def page_of(
@@ -120,8 +137,13 @@ def page_of(
     known = wordings_of([*against, *others])
     parts: list[Part] = []
     for each, earlier in zip_longest(shown, against):
-        order = parts[0].order if parts else []
-        parts.append(_part(each, top + MOST_FOLDED_ROWS, earlier, [*order, *known], order))
+        order = parts[0].phrases if parts else []
+        words = [*(of.tokens for of in order), *known]
+        whole = next((of for of in parts if _is_whole_of(of.release.manifest, each.manifest)), None)
+        parts.append(_part(each, top + MOST_FOLDED_ROWS, earlier, words, order, whole))
+        if whole and whole.where is None:
+            where = {row.wording: row.where for table in parts[-1].tables[:1] for row in table.rows}
+            parts[parts.index(whole)] = replace(whole, where=where)
     accounts: dict[tuple[str, str], None] = {}
     if ledger is not None:
         for part in parts:
@@ -141,16 +163,29 @@ def _part(
     most_rows: int,
     against: Released | None = None,
     known: Sequence[Tokens] = (),
-    order: Sequence[Tokens] = (),
+    order: Sequence[Wording] = (),
+    whole: Part | None = None,
 ) -> Part:
-    found, place = found_in(release, known), {of: at for at, of in enumerate(order)}
+    found, place = found_in(release, known), {of.tokens: at for at, of in enumerate(order)}
+    if whole:
+        found = found.worded_as(whole.phrases)
     phrases = sorted(found.phrases, key=lambda of: place.get(of.tokens, len(place)))
     found = replace(found, phrases=phrases)
     changes = comparison(release, against, found)
-    tables = tables_of(release, most_rows, found, changes.items if changes else None)
+    items = changes.items if changes else found.numbers
+    tables = tables_of(release, most_rows, found, items, with_sums=not whole)
     are_periods = sentences.are_periods(release.manifest)
-    said = [of.tokens for of in phrases]
-    return Part(release, tables, meaning_of_numbers(release, tables), changes, are_periods, said)
+    counted = [replace(of, counted=found.counted(of, items)) for of in phrases]
+    meaning = meaning_of_numbers(release, tables)
+    return Part(release, tables, meaning, changes, are_periods, counted, whole)
+
+
+def _is_whole_of(whole: Manifest, groups: Manifest) -> bool:
+    """Whether one counts all together what the other counts by groups that are no periods."""
+    one, other = ((each["privacy"]["unit"], each["parameters"].get("content"))
+                  for each in (whole, groups))  # fmt: skip
+    by = groups_of(groups) and not groups_of(whole) and not sentences.are_periods(groups)
+    return bool(by and one == other and counting_of(whole))
 
 
 def _rendered(
@@ -181,5 +216,6 @@ def _template() -> Template:
     made.filters["visible_text"] = visible_text
     # What is joined to an item: the space before or after it is no text that somebody wrote.
     made.filters["visible_part"] = lambda text: visible_text(text, 100) if text else text
+    made.filters["promise_in_short"] = sentences.promise_in_short
     made.globals |= {"say": sentences, "lines": plan_lines, "moves": moves}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

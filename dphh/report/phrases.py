@@ -6,7 +6,7 @@ Everything here is post-processing of a release: it costs nothing and changes no
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ import polars as pl
 from dphh.errors import CONTROL_CHARACTERS, escaped
 from dphh.report.counting import weighing_of
 from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
-from dphh.report.wordings import Grams, Tokens, Wording, wordings
+from dphh.report.wordings import Grams, Tokens, Wording, runs, wordings
 
 #: The characters that control a terminal, each with what is shown in its place.
 _ESCAPES = {
@@ -26,7 +26,7 @@ _ESCAPES = {
 
 #: A phrase has so many words of its own, together: of each word, the share of those who say it who
 #: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
-OWN_WORDS = 1.5
+OWN_WORDS = 1.75
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,21 @@ class Found:
         if of.counted in known or self.number != "users":
             return of.counted
         return self.grams.counted(of.tokens, known, of.counted)
+
+    def worded_as(self, others: Iterable[Wording]) -> Found:
+        """The phrases in the words and the order of another release of the same rows, with the
+        numbers of what is counted there; then all others."""
+        made, left = [], [*self.phrases]
+        for of in others:
+            inside = {*runs(of.tokens, range(1, len(of.tokens) + 1))}
+            mine = [each for each in left if each.counted in inside
+                    or of.counted in runs(each.tokens, [len(of.counted)])]  # fmt: skip
+            left = [each for each in left if each not in mine]
+            if of.counted in self.grams.users:
+                pieces = (gram for each in mine for gram in (each.counted, *each.variations))
+                mine = [Wording(of.tokens, of.counted, sorted({*pieces} - inside))]
+            made += mine
+        return replace(self, phrases=[*made, *left])
 
 
 def found_in(release: Released, known: Collection[Tokens] = ()) -> Found:

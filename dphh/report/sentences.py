@@ -61,8 +61,8 @@ def promise_in_short(privacy: Privacy) -> str:
     if privacy.protects != "user":
         return f"What is promised is stated below. Protected is {privacy.unit}."
     return (
-        "What is promised to each person: their rows change how likely it is that this came out by "
-        "no more than a limit, which is stated below and proved."
+        "What is promised to each person: what can be told from this of their rows has a limit, "
+        "which is stated below and proved."
     )
 
 

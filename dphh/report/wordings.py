@@ -202,6 +202,7 @@ def wordings(
         if core in joining.done or wording_of(core):
             continue
         tokens = grams.completed(grams.trimmed(joining.joined(core), core), core, known)
+        tokens = grams.trimmed(tokens, core)
         found.append(made := Wording(tokens, grams.counted(tokens, grams.users, core)))
         for run in runs(tokens, range(1, len(tokens) + 1)):
             if run in grams.users:

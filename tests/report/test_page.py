@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from dphh import UsageError, counts, items, ngrams
 from dphh.cli import cli
+from dphh.report.bar_tables import tables_of
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
 from dphh.report.terminal import changes_text
@@ -123,14 +124,18 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
     assert "Stars below 3, November 2026: 3 phrases counted." in said
-    assert "3 phrases since October 2026: 1 rose, 1 no clear change, 1 not found before." in said
-    assert "cold soup ▲ rose October 2026 100 → November 2026 900 768 to 832 more" in said
+    assert (
+        "3 phrases, compared with October 2026: 1 rose, 1 no clear change, 1 not found before."
+        in said
+    )
+    assert "▲ rose cold soup, 768 to 832 more" in said
     assert "Found in November 2026 alone, so not compared: new soup (5)." in said
     assert "Found in October 2026 alone, so not compared: old soup (7)." in said
-    row = r"(\S+) (\S+) (\S+–\S+) (▲ rose|▼ fell|no clear change) was ([0-9]+)(?:; (\S+))?"
+    change = r"(▲ rose|▼ fell|no clear change) (?:(\d+) to \d+ more )?was (\S+ \S+)"
+    row = rf"(\S+) (\S+) (\S+–\S+) {change}"
     assert re.findall(row, said) == [
-        ("soup", "900", "880–920", "▲ rose", "100", "768"),
-        ("there", "50", "30–70", "no clear change", "45", ""),
+        ("soup", "900", "880–920", "▲ rose", "768", "100 (80–120)"),
+        ("there", "50", "30–70", "no clear change", "", "45 (25–65)"),
     ]
     assert "5 0–25 not found in October 2026" in said
     assert "at most 5% is expected not to have" in said
@@ -175,11 +180,56 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
     first, _, second = text.partition("Small differences between the tables")
     assert "1 rose, 1 no clear change" in first
     assert ": 1 rose, 1 no clear change" in second
-    assert "DE 500 480–520 ▲ rose was 90" in second
+    assert "DE 500 480–520 ▲ rose 378 to 442 more was 90 (70–110)" in second
     table = second[second.index("Phrases, by country") :]
     assert table.index("cold soup") < table.index("late bus")
     with pytest.raises(UsageError, match="against: found 2 releases for 1"):
         page_of(now, against=[before, groups_before])
+
+
+def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
+    """It has the words, the counted ones and the order of that part; and that has where it is."""
+    pieces = {"c d": (910, 890, 930), "b c": (900, 880, 920), "d": (920, 900, 940)}
+    now = of_run(counted({"b c d": (900, 880, 920), **pieces, "late bus": (50, 30, 70)}), "n", [])
+    before = of_run(counted({"b c d": (100, 80, 120), "late bus": (60, 40, 80)}), "m", [])
+    sizes = {
+        "a b c d": {"DE": (500, 480, 520), "US": (450, 430, 470), "other": (0, 0, 20)},
+        "b c d": {"DE": (510, 490, 530), "US": (440, 420, 460), "other": (0, 0, 20)},
+        "late bus": {"DE": (800, 780, 820), "US": (9, 0, 29), "other": (0, 0, 20)},
+    }
+    fewer = {text: of | {"DE": (100, 80, 120)} for text, of in sizes.items() if text != "late bus"}
+    noise = {"simultaneous": False}
+    grouped, groups_before = (
+        of_run(within_country(of, noise=noise), run, []) for run, of in (("g", sizes), ("h", fewer))
+    )
+    for release in (grouped, groups_before):
+        release.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
+    page = page_of(now, others=[grouped], against=[before, groups_before])
+    said = " ".join(Seen(page).text.replace("\0", " ").split())
+    first, _, second = said.partition("Small differences between the tables")
+    assert "b c d more than half in DE 900 880–920 ▲ rose 768 to 832 more was 100 (80–120)" in first
+    assert "late bus only DE 50 30–70" in first
+    shown = "b c d rose in all; clear in DE DE 510 490–530 ▲ rose 376 to 444 more was 100 (80–120)"
+    assert f"{shown} US 440 420–460" in second
+    assert "late bus only DE its number is above" in second
+    assert second.index("b c d rose") < second.index("late bus only")
+    assert "all together" not in second and "a b c d rose" not in second
+    # Of other rows, or read in another way, it is no part of that.
+    grouped.manifest["parameters"]["content"] = {**CONTENT, "lower": False}
+    assert "all together" in Seen(page_of(now, others=[grouped])).text
+
+
+def test_where_people_say_it_is_said_as_far_as_all_ranges_hold():
+    groups = ("DE", "US", "FR")
+    for ends, said in (
+        (((500, 480, 520), (200, 180, 220), (9, 0, 29)), "more than half in DE"),
+        (((400, 380, 420), (200, 180, 220), (180, 160, 200)), "in DE, US, FR"),
+        (((190, 170, 210), (200, 180, 220), (9, 0, 29)), "in US, DE; unclear in FR"),
+        (((9, 0, 29), (9, 0, 29), (9, 0, 29)), ""),
+    ):
+        people = {"a b c d": dict(zip(groups, ends, strict=True))}
+        ((row,),) = (table.rows for table in tables_of(within_country(people, groups), 9))
+        assert row.where == said
 
 
 def test_more_than_three_that_one_release_has_alone_are_folded():
@@ -197,15 +247,17 @@ def test_more_than_three_that_one_release_has_alone_are_folded():
 def test_a_cell_that_may_be_nobodys_says_at_most():
     people = {"a b c d": {"DE": (500, 480, 520), "US": (10, 0, 30)}}
     text = " ".join(Seen(page_of(within_country(people))).text.replace("\0", " ").split())
-    assert "DE 500 480–520 US too few to count at most 30" in text and "0–30" not in text
+    assert "DE 500 480–520 US unclear 0 to 30" in text and "0–30" not in text
 
 
 def test_the_rarest_phrase_that_was_found_is_said():
     people = {"a b c d": (90, 80, 100), "e f g h": (60, 50, 70), "i j": (60, 50, 70)}
     release = counted(people)
-    assert "the rarest" not in page_of(release)  # of what was asked for, nothing is missing
+    assert "The rarest" not in page_of(release)  # of what was asked for, nothing is missing
     release.manifest["verb"] = "ngrams"
-    assert "the rarest has about 60 people. What fewer say may be missing." in page_of(release)
+    assert "The rarest phrase here has about 60 people: what fewer say may be missing" in page_of(
+        release
+    )
 
 
 def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
@@ -234,8 +286,8 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "1 phrase since 2026-W46: 1 rose." in text
-    assert "500 480–520 ▲ rose was 20; 452 to 508 more" in text
+    assert "1 phrase, compared with 2026-W46: 1 rose." in text
+    assert "500 480–520 ▲ rose 452 to 508 more was 20 (0–40)" in text
     assert "300" not in text.partition("The manifest")[0]
 
 
@@ -243,8 +295,8 @@ def test_weeks_of_which_nothing_is_told_have_a_page():
     weeks = ["2026-W46", "2026-W47"]
     empty = within_country({}, weeks)
     empty.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
-    assert "since 2026-W46" not in page_of(empty)
-    assert "since 2026-W46" not in empty._repr_html_()
+    assert "compared with 2026-W46" not in page_of(empty)
+    assert "compared with 2026-W46" not in empty._repr_html_()
     assert changes_text(empty, None, 9) == ""
 
 

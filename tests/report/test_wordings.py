@@ -134,7 +134,7 @@ def test_a_page_says_of_which_words_a_number_is():
     page = page_of(counted(people | dict.fromkeys("abcde", (100, 80, 120))))
     assert ">a <b>b c d</b> e</bdi>" in page
     text = " ".join(Seen(page).text.split())
-    assert "The number counts people who wrote the bold words" in text
+    assert "A number is of the people who wrote the bold words" in text
     printed = repr(counted(people))
     assert "[a] b c d [e]" in printed and "people who wrote what is not in [brackets]" in printed
     alone = page_of(counted({"a b": (100, 80, 120)}))
