@@ -51,6 +51,7 @@ def verify(
     ledger: Ledger | str | Path | None = None,
     account: str | None = None,
     run_id: str | None = None,
+    days: str | None = None,
     without_ledger: bool = False,
     page: str | Path | None = None,
     title: str | None = None,
@@ -69,6 +70,9 @@ def verify(
 
     account: refuse a run that this account did not pay for, whichever others did.
     run_id: refuse another run than this. Whoever names it has read it: it waits for no answer.
+    days: the column whose days choose the rows, as in each run of a job with `since` and `until`:
+    such a range waits for no answer. One of any other column does, since its name and its days may
+    tell of one person.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it. page: check too that this file is what `Release.report` writes of the release, with this
     `title` and `top`.
@@ -106,7 +110,7 @@ def verify(
     )
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
     lines += _lines_on_run_ids(release.manifest, runs, run_id)
-    lines += _own_words(release.manifest, {*chain.from_iterable(groups)})
+    lines += _own_words(release.manifest, {*chain.from_iterable(groups)}, days)
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
@@ -237,10 +241,8 @@ _NOT_FREE = {
     *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
     *("character_set", "user", "column", "by"),
 }
-#: All that is in a condition that `since` and `until` have made of days, months and weeks.
-_DAYS = re.compile(
-    r"""(?:[()\s]|AND|"(?:[^"\n]|"")+"\ (?:>=|<)\ '\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)')+""", re.VERBOSE
-)
+#: What `since` or `until` makes of a column and a day, a month or a week.
+_DAY = re.compile(r"""("(?:[^"\n]|"")+") (?:>=|<) '\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)'""")
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
 _PERIOD = re.compile(
     r"(?:day|week|month|quarter|year)-\d\d?"
@@ -263,9 +265,10 @@ def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
         yield WARNING, f"declared public: {each}{by}; nothing protects the people in it"
 
 
-def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
+def _own_words(manifest: Manifest, declared: Collection[str], days: str | None) -> Iterator[Line]:
     """Each text of the manifest that a person has written, and that is not `declared` public. It
-    leaves with the release, and dphh cannot tell whether it names somebody."""
+    leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
+    the caller named, by whose days rows may be chosen."""
     asked = manifest["parameters"]
     told = {**asked, **asked["content"]}
     for name, value in told.items():
@@ -275,7 +278,7 @@ def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
         if (
             not texts
             or (name == "split" and value in SPLITS)
-            or (name == "where" and _DAYS.fullmatch(value))
+            or (name == "where" and _has_only_days(value, days))
         ):
             continue
         plain = [one_line(" ".join(each.split()), _NOT_CUT) for each in texts[:_MOST_TEXTS_SHOWN]]
@@ -283,6 +286,13 @@ def _own_words(manifest: Manifest, declared: Collection[str]) -> Iterator[Line]:
         more = len(texts) - _MOST_TEXTS_SHOWN
         shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
         yield OWN_WORDS, _leaves(name, shown)
+
+
+def _has_only_days(where: str, column: str | None) -> bool:
+    """Whether a condition is what `since` and `until` have made of days of this column alone."""
+    quoted = '"' + (column or "").replace('"', '""') + '"'
+    rest = _DAY.sub(lambda found: "" if found[1] == quoted else found[0], where)
+    return not re.sub(r"[()\s]|AND", "", rest)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -309,13 +319,14 @@ def _lines_on_run_ids(
         near = datetime.now(UTC) if run is None else run.when
         if run_id is None:
             continue
-        if run is not None and not run.id_given:
+        looks_drawn = re.fullmatch("[0-9a-f]{32}", run_id) is not None
+        if looks_drawn and run is not None and not run.id_given:
             yield name, f"{run_id}, drawn by dphh"
         elif run_id == named:
             yield name, f"{run_id}, the one that was named"
         elif _is_period(run_id, near):
             yield name, f"{run_id}, a period"
-        elif runs is None and re.fullmatch("[0-9a-f]{32}", run_id):
+        elif looks_drawn and runs is None:
             yield name, f"{run_id}; whether dphh drew it, only the ledger that paid for it tells"
         else:
             yield OWN_WORDS, _leaves(name, f"'{one_line(run_id, _NOT_CUT)}'")

@@ -100,6 +100,9 @@ def report(
 @click.option(
     "--run-id", metavar="ID", help="Refuse another run; this id then waits for no answer."
 )
+@click.option(
+    "--days", metavar="COLUMN", help="A range of this column's days then waits for no answer."
+)
 @click.option("--page", metavar="FILE", help="Also check a page that `dphh report` wrote of it.")
 @click.option("--title", help="The heading with which the page was written.")
 @top_option
@@ -115,6 +118,7 @@ def verify(
     folder: str,
     account: str | None,
     run_id: str | None,
+    days: str | None,
     page: str | None,
     title: str | None,
     top: int,
@@ -135,6 +139,7 @@ def verify(
         ledger=ledger_file,
         account=account,
         run_id=run_id,
+        days=days,
         without_ledger=without_ledger,
         page=page,
         title=title,

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -19,7 +20,7 @@ from dphh.ledger.tables import login_name
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from dphh.verifying import _is_period
+from dphh.verifying import _is_period, _lines_on_run_ids, _own_words
 from tests.unit.test_verified import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
@@ -320,11 +321,46 @@ def test_an_id_that_looks_drawn_and_was_given_is_somebodys_words(book, corpus, o
     assert alone["run_id"].endswith("only the ledger that paid for it tells")
 
 
+@pytest.mark.parametrize("run_id", ["Erika", "9F1C2B7E5D3A4C86B0A1E2F394857D6C", "0151" * 9])
+def test_an_id_of_a_ledger_that_was_edited_does_not_pass_for_drawn(book, corpus, run_id):
+    """Whoever may write the file may say of any id that dphh drew it."""
+    items(corpus, **COST).run(ledger=book, engine="polars")
+    runs = {run_id: replace(book.runs()[-1], run_id=run_id, id_given=False)}
+    assert [what for what, _ in _lines_on_run_ids({"run_id": run_id}, runs, None)] == ["own words"]
+
+
 def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute("UPDATE accounts SET epsilon = 7")
     with pytest.raises(UsageError, match="'notes': its cap, data or groups are not those"):
         verify(out, ledger=book)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days", "waits"),
+    [({"since": "day=2026-11-09", "until": "day=2026-11-16"}, "day", False),
+     ({"since": "day=2026-W49"}, "day", False), ({"since": "day=2026-11-09"}, None, True),
+     ({"since": "born=1961-03-04", "until": "born=1961-03-05"}, "day", True),
+     ({"since": "born=1961-03-04", "until": "day=2026-11-16"}, "day", True),
+     ({"since": 'a"b=2026-11'}, 'a"b', False), ({"since": "day=0151 2345"}, "day", True),
+     ({"where": "day <> 'Erika'", "since": "day=2026-11-09"}, "day", True),
+     ({"where": "born = 'day'", "since": "day=2026-11-09"}, "day", True),
+     ({"since": "day=2026-11-09"}, "", True)],
+)  # fmt: skip
+def test_a_range_of_days_needs_no_answer_of_the_named_column_alone(asked, days, waits):
+    where = Corpus("x", user="who", text="what", **asked).content.where
+    told = [*_own_words({"parameters": {"content": {"where": where}}}, (), days)]
+    assert len(told) == waits
+
+
+def test_a_job_names_the_column_of_its_days(dphh, book, made, tmp_path):
+    chosen = Corpus(made / "corpus.parquet", user="who", text="what", since="what=2026-11-01")
+    items(chosen, **COST).run(ledger=book, engine="polars", out=tmp_path / "week")
+    asked = ("verify", tmp_path / "week", "--ledger", book.path)
+    code, told, _ = dphh(*asked)
+    assert code == 4 and """where '"what" >= '2026-11-01''""" in " ".join(told.split())
+    assert dphh(*asked, "--days", "who")[0] == 4
+    assert dphh(*asked, "--days", "what")[0] == 0
 
 
 def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
@@ -337,7 +373,7 @@ def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
     ):
         plan = counts(read, of=[[word] for word in words], **COST)
         plan.run(ledger=book, engine="polars", out=tmp_path / name)
-        lines = verify(tmp_path / name, ledger=book)
+        lines = verify(tmp_path / name, ledger=book, days="what")
         (told,) = (said for what, said in lines if "own" in what)
         assert told.endswith(end)
         (declared,) = (said for said in warnings_in(lines) if said.startswith("declared public"))
