@@ -156,17 +156,17 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         _explain_errors(path, "read"),
         # Read-write if the file allows it, because a killed writer's journal must be rolled back
         # before anything is read; SQLite falls back to read-only by itself.
-        closing(_connect(path) if exists(path) else _empty_ledger()) as file,
+        closing(_connect(path) if exists(path) else empty_ledger()) as file,
     ):
         _wait_for_lock(file, path, "PRAGMA user_version")
-        con = file if _has_tables(file, path) else _empty_ledger()
+        con = file if _has_tables(file, path) else empty_ledger()
         con.execute("PRAGMA query_only = ON")
         con.execute("BEGIN")
         yield con
         con.execute("ROLLBACK")
 
 
-def _empty_ledger() -> sqlite3.Connection:
+def empty_ledger() -> sqlite3.Connection:
     """A ledger without accounts and runs, in memory."""
     con = sqlite3.connect(":memory:", isolation_level=None)
     con.row_factory = sqlite3.Row

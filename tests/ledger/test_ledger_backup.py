@@ -116,6 +116,29 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         spent.backup(tmp_path / "copy.sqlite")
 
 
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        ("CREATE TABLE notes (said TEXT)", "a table, trigger"),
+        ("CREATE VIEW notes AS SELECT * FROM runs", "a table, trigger"),
+        ("CREATE INDEX notes ON runs (who)", "a table, trigger"),
+        ("CREATE TRIGGER less AFTER INSERT ON charges BEGIN DELETE FROM charges; END", "a table"),
+        ("ALTER TABLE runs ADD COLUMN said TEXT", "a table, trigger"),
+        ("INSERT INTO shares VALUES (1, 'Erika', 0.1, 0.0)", "a share of the analyst 'Erika'"),
+        ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "a share of the analyst 'alice'"),
+        ("UPDATE shares SET epsilon = 0.6", "a share of the analyst 'alice'"),
+        ("UPDATE shares SET delta = 'Erika'", "a share of the analyst 'alice'"),
+    ],
+)
+def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edit, why):
+    spent.set_share("reviews", "alice", 0.4, 0.0)
+    spent.set_share("reviews", "alice", 0.5, 0.0)
+    tampered(spent, edit)
+    with pytest.raises(UsageError, match=f"{why}.*edited.*Stop: keep your copy"):
+        spent.backup(tmp_path / "copy.sqlite")
+    assert not (tmp_path / "copy.sqlite").exists()
+
+
 def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):
     assert "edited" not in repr(spent)
     tampered(
