@@ -369,6 +369,7 @@ class Ledger(Accounts):
                 parameters, events, recorded, changed,
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
+                json_extract(manifest, '$.table_sha256') AS table_sha256,
                 (SELECT json_group_array(name) FROM ({payers})) AS payers
             FROM runs
             WHERE (:analyst IS NULL OR analyst = :analyst) AND (:run IS NULL OR sequence = :run)
@@ -376,7 +377,10 @@ class Ledger(Accounts):
             ORDER BY sequence
         """
         asked = {"analyst": self.analyst, "account": account, "run": run}
-        unchanged = ("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst")
+        unchanged = (
+            *("sequence", "run_id", "verb", "epsilon", "delta", "state", "who", "analyst"),
+            "table_sha256",
+        )
         return [
             Entry(
                 **{name: found[name] for name in unchanged},

@@ -153,10 +153,15 @@ def fits(bookings: Sequence[Booking], cap: Cap) -> bool:
 def share_used(bookings: Sequence[Booking], cap: Cap) -> float:
     """The share of a cap that these runs use: the larger of those of its loss and of its delta. At
     most 1 if the runs fit, at least 1 if they do not."""
+    share = max(parts_used(bookings, cap))
+    return min(share, 1.0) if fits(bookings, cap) else max(share, 1.0)
+
+
+def parts_used(bookings: Sequence[Booking], cap: Cap) -> tuple[float, float]:
+    """The shares of a cap's loss, and of its delta, that these runs use."""
     most = allowed(cap)
     took = amounts_of(bookings, most.order)
-    share = max(_ratio(took.loss, most.loss), _ratio(took.delta, most.delta))
-    return min(share, 1.0) if fits(bookings, cap) else max(share, 1.0)
+    return _ratio(took.loss, most.loss), _ratio(took.delta, most.delta)
 
 
 def number_that_fit(bookings: Sequence[Booking], cap: Cap, booking: Booking) -> int:

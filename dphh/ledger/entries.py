@@ -115,6 +115,7 @@ class Entry:
     analyst: str | None  # the analyst who asked for the run at the gateway
     #: Of a settled run, the version of dphh and the engine that made it.
     made_with: str | None = None
+    table_sha256: str | None = None  # and the hash of its table, which its manifest has
 
     @property
     def booking(self) -> Booking:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
-from dphh.ledger.budget import part_of, share_used
+from dphh.ledger.budget import part_of, parts_used, share_used
 from dphh.ledger.entries import Change
 from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
@@ -41,6 +41,8 @@ def statement_of(book: Ledger, account: str) -> str:
     lines += ["", "## What the owner changed"]
     for change in changes:
         lines += _wrapped(f"{change}.", first="- ")
+    lines += ["", "## Who has read it", "", f"Name: {'_' * 40}", ""]
+    lines += [f"Date: {'_' * 14}  Signature: {'_' * 30}"]
     return "\n".join(lines)
 
 
@@ -58,7 +60,12 @@ def _conditions(
     if any(run.parameters.get("prior") for run in runs):
         yield "It does not cover the texts of priors, which somebody declared public."
     if account.cap.rule == "divergence" and account.bookings:
+        noise, rare = map(part_of, parts_used(account.bookings, account.cap))
+        more = account.one_more
+        may = f"one more run of items {more.may_have}" if more.epsilon else "no run may follow"
         yield (
+            f"Of the cap's two parts, {noise} of what noise must hide is used, and {rare} of how "
+            f"rarely a rare item may appear; so {may}. "
             "What several runs with noise disclose together is less than the sum of their "
             "epsilons. So what one more run may have can be more than the cap less that sum."
         )
@@ -95,6 +102,11 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     if (told := _local_epsilon(run)) is not None:
         yield f"To those who get the reports: local epsilon {told:g} a user."
     yield f"Run {run.run_id}" + (f", made with {run.made_with}" if run.made_with else "")
+    if run.table_sha256:
+        yield f"Its release.json has table_sha256 {run.table_sha256}"
+    if payer is not None and run.corpus.user == payer.corpus.user:
+        odds = odds_in_words(run.epsilon, run.delta, _one_users_rows(run.corpus.user))
+        yield f"This run by itself: {odds[0].lower()}{odds[1:]}"
 
 
 def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:
@@ -127,12 +139,16 @@ def _promise_in_words(account: Account) -> str:
             "the people in the data were promised that all runs together cost no more than this "
             f"cap. They cost more, and no other promise stands in its place. {alone}"
         )
-    user = account.corpus.user
-    what = "one combination's rows"
-    if len(user) == 1:
-        what = f"the rows of one value of {user[0]!r} (one person, if that column is)"
-    said = odds_in_words(account.cap.epsilon, account.cap.delta, what)
+    said = odds_in_words(
+        account.cap.epsilon, account.cap.delta, _one_users_rows(account.corpus.user)
+    )
     return f"{said[0].lower()}{said[1:]} (docs/officers.md)"
+
+
+def _one_users_rows(user: Sequence[str]) -> str:
+    if len(user) > 1:
+        return "one combination's rows"
+    return f"the rows of one value of {user[0]!r} (one person, if that column is)"
 
 
 def _local_epsilon(run: Entry) -> float | None:

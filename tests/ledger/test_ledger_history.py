@@ -212,7 +212,9 @@ def test_a_wrong_user_column_is_no_dead_end(book, reviews):
     assert "promises each user nothing for all runs together: 1 of 2 runs counted others" in said
     page = " ".join(statement_of(book, "authors").split())
     assert "It promises nothing to users by the column 'author'. Asked for" in page
-    assert "promised to" not in page.lower() and "times as likely" not in page
+    promise, runs = page.split("## Runs")
+    assert "promised to" not in page.lower() and "times as likely" not in promise
+    assert runs.count("times as likely") == 1  # of the run that counted authors, by itself
     assert book.status("reviews").runs_of_others == 0
 
 
