@@ -390,7 +390,7 @@ def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
     if counts:
         assert with_user[2] - caps == Counter([person.counted])  # the others' are as they were
         assert with_user[2].total() == caps.total() + 1
-        check_reserves(seen, rises=counts == 0.9)
+        check_reserves(seen, rises=seed in (3, 4))
     words = [row["item"] for step in done for row in step.rows.to_pylist() if row["level"] == 1]
     assert sorted(words) == WORDS
     assert all(len(rounds.passed_keys) > 5 for rounds in seen[:-1])
