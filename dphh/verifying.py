@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,8 @@ _PERIOD = re.compile(
     r"|(?:(?:day|week|month|quarter|year)-)?(\d{4})(?:-(?:W\d\d|Q\d|\d\d(?:-\d\d)?))?"
 )
 _MOST_TEXTS_SHOWN = 20
+#: A number that somebody chose has no more, as 0.37 and 12,000 have.
+_MOST_DIGITS = 5
 #: More columns than any text takes: a text that leaves is shown whole.
 _NOT_CUT = 10**7
 
@@ -266,11 +269,17 @@ def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
 
 
 def _own_words(manifest: Manifest, declared: Collection[str], days: str | None) -> Iterator[Line]:
-    """Each text of the manifest that a person has written, and that is not `declared` public. It
+    """Its numbers; and of these those long enough for a birthday or a telephone's, and each text
+    of the manifest that a person has written, and that is not `declared` public. It
     leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
     the caller named, by whose days rows may be chosen."""
     asked = manifest["parameters"]
     told = {**asked, **asked["content"]}
+    numbers = [(name, value) for name, value in told.items() if type(value) in (int, float)]
+    yield "numbers", ", ".join(f"{name} {value!r}" for name, value in numbers)
+    for name, value in numbers:
+        if len(Decimal(repr(value)).normalize().as_tuple().digits) > _MOST_DIGITS:
+            yield OWN_WORDS, _leaves(name, f"{value!r}, which has more digits than it needs")
     for name, value in told.items():
         if name in _NOT_FREE:
             continue

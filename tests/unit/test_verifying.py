@@ -349,8 +349,16 @@ def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
 )  # fmt: skip
 def test_a_range_of_days_needs_no_answer_of_the_named_column_alone(asked, days, waits):
     where = Corpus("x", user="who", text="what", **asked).content.where
-    told = [*_own_words({"parameters": {"content": {"where": where}}}, (), days)]
-    assert len(told) == waits
+    lines = _own_words({"parameters": {"content": {"where": where}}}, (), days)
+    assert [what for what, _ in lines] == ["numbers"] + ["own words"] * waits
+
+
+def test_numbers_are_shown_and_long_ones_need_an_answer(book, corpus, tmp_path):
+    plan = ngrams(corpus, max_n=2, spurious=0.014915112345, **COST)
+    plan.run(ledger=book, engine="polars", out=tmp_path / "out")
+    lines = dict(verify(tmp_path / "out", ledger=book))
+    assert lines["numbers"].startswith("counts 0.3, delta 1e-07, epsilon 0.5, max_items 100, max_n")
+    assert "release.json: spurious 0.014915112345, which" in lines["own words"]
 
 
 def test_a_job_names_the_column_of_its_days(dphh, book, made, tmp_path):
@@ -443,7 +451,8 @@ def test_every_verbs_release_passes_and_comes_back_from_the_ledger(written, ledg
     ledger.add("notes", corpus, 100.0, 1e-4, "sums")
     for number, plan in enumerate(each_verb(corpus)):
         release = plan.run(ledger=ledger, engine="polars", out=tmp_path / str(number))
-        verify(tmp_path / str(number), ledger=ledger)
+        lines = verify(tmp_path / str(number), ledger=ledger)
+        assert not [said for _, said in lines if "more digits" in said]
         verify(tmp_path / str(number), without_ledger=True)
         Release.load(tmp_path / str(number)).save(tmp_path / f"again-{number}")
         verify(tmp_path / f"again-{number}", ledger=ledger)
