@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -233,6 +234,12 @@ def backup(file: str, quiet: bool, ledger_file: str | None) -> None:
 
     docs/ledger.md says how to put a copy back, and what it forgets.
     """
+    is_first = not Path(file).exists()
     runs = existing_ledger(ledger_file).backup(file)
     if not quiet:
         click.echo(f"a copy of the ledger, with {with_noun(runs, 'run')}: {file}", err=True)
+        if is_first and runs:
+            click.echo(
+                "no earlier copy is there, so nothing shows whether these runs were edited before",
+                err=True,
+            )

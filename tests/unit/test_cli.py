@@ -187,6 +187,9 @@ def test_a_ledger_is_copied_while_it_is_used(dphh, path, tmp_path, monkeypatch):
     code, out, err = dphh("ledger", "backup", copy)
     assert (code, out, err) == (0, "", f"a copy of the ledger, with 0 runs: {copy}\n")
     assert dphh("ledger", "backup", "copy.sqlite", "--quiet") == (0, "", "")
+    dphh("items", "notes", *COST)
+    assert "no earlier copy" not in dphh("ledger", "backup", copy)[2]
+    assert "no earlier copy is there, so nothing" in dphh("ledger", "backup", "late.sqlite")[2]
     assert "notes" in dphh("ledger", "show", "--ledger", copy)[1]
     assert dphh("ledger", "backup", tmp_path / "own-data" / "dphh" / "ledger.sqlite")[0] == 2
 
