@@ -6,7 +6,8 @@ runs. `frames.pyi` has the methods written out, for editors and type checkers: `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.plan import Plan, verb_function
-from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus, schema_of_frame
 from dphh.registry import VERBS, Verb
 from dphh.sql import identifier
 from dphh.wording.lines import one_line
@@ -32,8 +33,8 @@ _CORPUS_OPTIONS = {
 }
 #: The options that name a column, and with the one that chooses rows, those that may be
 #: expressions of Polars.
-_COLUMNS = {"user", "text", "item", "by"}
-_EXPRESSIONS = _COLUMNS | {"where"}
+_COLUMNS = ("user", "text", "item", "by")
+_EXPRESSIONS = {*_COLUMNS, "where"}
 #: How each method is called, for its docstring.
 _EXAMPLES = {
     "corpus": 'dphh.check(frame.dphh.corpus(user="author", text="body"))',
@@ -118,27 +119,43 @@ def _made(frame: _Frame, options: dict[str, Any]) -> tuple[_Frame, dict[str, Any
     """The frame with a column for each expression among the options, and the options by the names
     of these columns. `where` chooses rows before, so that Polars reads no others; a column of its
     name, which is true, says so wherever a corpus says which rows count."""
+    if not any(isinstance(each, pl.Expr) for each in _given(options)):
+        return frame, options
+    frame = frame.lazy()  # nothing is computed, and no error quotes a value, before a run
+    schema = schema_of_frame(frame)
     columns: dict[str, pl.Expr] = {}
 
-    def named(option: str, given: Any) -> Any:
-        if isinstance(given, (list, tuple)):
-            return [named(option, each) for each in given]
-        if not isinstance(given, pl.Expr):
-            return given
-        _check_one_row(option, given)
+    def name_of(option: str, given: pl.Expr) -> str:
+        _check_one_row(option, given, schema)
         if given.meta.is_column():
             return given.meta.output_name()
         name = _name(given)
+        if name in schema or (name in columns and columns[name].meta != given.meta):
+            raise UsageError(f"{option}: another column is {name!r}; give the expression an alias")
         columns[name] = given
         return name
 
-    found = {name: named(name, options[name]) for name in _COLUMNS & options.keys()}
+    found = dict(options)
+    for option in _COLUMNS:
+        match options.get(option):
+            case pl.Expr() as given:
+                found[option] = name_of(option, given)
+            case [*several] if option == "user":
+                found[option] = [
+                    name_of(option, each) if isinstance(each, pl.Expr) else each for each in several
+                ]
     if isinstance(rows := options.get("where"), pl.Expr):
-        _check_one_row("where", rows)
-        frame = frame.filter(rows)
-        columns[_name(rows)] = pl.lit(True)
-        found["where"] = identifier(_name(rows))
-    return frame.with_columns(**columns), {**options, **found}
+        name = name_of("where", rows.alias(_name(rows)))
+        columns[name] = pl.lit(True)
+        frame, found["where"] = frame.filter(rows), identifier(name)
+    return frame.with_columns(**columns), found
+
+
+def _given(options: Mapping[str, Any]) -> Iterator[Any]:
+    """What is given where an expression may be."""
+    for option in (*_COLUMNS, "where"):
+        given = options.get(option)
+        yield from given if isinstance(given, (list, tuple)) else [given]
 
 
 def _name(expression: pl.Expr) -> str:
@@ -149,12 +166,12 @@ def _name(expression: pl.Expr) -> str:
     return " ".join(str(expression).replace('"', "'").split())
 
 
-def _check_one_row(option: str, expression: pl.Expr) -> None:
+def _check_one_row(option: str, expression: pl.Expr, schema: pl.Schema) -> None:
     """Refuse an expression that looks at other rows than its own: it could show one user's text as
     everybody's, and no theorem covers it."""
     if expression.meta.has_multiple_outputs():
         raise UsageError(f"{option}: found {expression}, which is several columns; give one")
-    if not _is_of_one_row(expression):
+    if not _is_of_one_row(expression, schema):
         raise UsageError(
             f"{option}: found {one_line(str(expression))}, which dphh cannot see to be made from "
             "each row alone, as aggregates, windows, ranks and Python's functions are not; make "
@@ -162,13 +179,51 @@ def _check_one_row(option: str, expression: pl.Expr) -> None:
         )
 
 
-def _is_of_one_row(expression: pl.Expr) -> bool:
+#: Of Polars' expressions, as Polars writes them: those that are made of one row if their parts are.
+_PLAIN = {"Column", "Literal", "Alias", "BinaryExpr", "Ternary", "Cast"}
+#: Kinds of functions and functions that are made of one row if all arguments but the first are
+#: constants: others read such an argument as a whole column, as `is_in` and `replace` do.
+_OF_ONE_COLUMN = {
+    *("StringExpr", "TemporalExpr", "ListExpr", "ArrayExpr", "StructExpr"),
+    *("IsNull", "IsNotNull", "IsNan", "IsNotNan", "IsFinite", "IsInfinite", "Not", "IsIn"),
+    *("Replace", "ReplaceStrict", "Round", "Floor", "Ceil", "Abs", "Negate", "Hash", "Cut"),
+}
+#: Those that are made of one row, whatever columns their arguments are.
+_OF_SEVERAL_COLUMNS = {
+    *("ConcatHorizontal", "Format", "Coalesce", "FillNull", "AsStruct", "IsBetween", "Clip"),
+    *("MaxHorizontal", "MinHorizontal", "SumHorizontal", "AllHorizontal", "AnyHorizontal"),
+}
+
+
+def _is_of_one_row(expression: pl.Expr, schema: pl.Schema) -> bool:
     """Whether it and all of its parts are made row by row, as far as Polars says."""
+    meta = expression.meta
     try:
-        parts = expression.meta.pop()
-        return expression.meta.is_row_separable() and all(map(_is_of_one_row, parts))
-    except pl.exceptions.PolarsError:  # it would have to know the types of columns
+        [(kind, node)] = json.loads(meta.serialize(format="json")).items()
+        parts = meta.pop()[::-1]
+    except (pl.exceptions.PolarsError, AttributeError, ValueError):  # of Python, or not to be seen
         return False
+    if not (meta.is_row_separable() and all(_is_of_one_row(part, schema) for part in parts)):
+        return False
+    if kind == "Cast":  # the codes of categories hang on which values came first
+        kinds = [node["dtype"], *(str(schema.get(name)) for name in meta.root_names())]
+        return "Categorical" not in str(kinds)
+    if kind != "Function":
+        return kind in _PLAIN
+    names = {*_names_of_function(node["function"])}
+    if names & _OF_SEVERAL_COLUMNS:
+        return True
+    constants = not any(part.meta.root_names() for part in parts[1:])
+    return constants and bool(names & _OF_ONE_COLUMN) and "Sample" not in names
+
+
+def _names_of_function(function: Any) -> Iterator[str]:
+    """Its kind, if it has one, and its name: {"StringExpr": {"Split": false}}."""
+    while isinstance(function, dict) and len(function) == 1:
+        [(name, function)] = function.items()
+        yield name
+    if isinstance(function, str):
+        yield function
 
 
 _CORPUS_DOC = "The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger."

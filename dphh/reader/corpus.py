@@ -393,15 +393,26 @@ def _is_list_column(source: Any, column: str) -> bool:
     frame that cannot say is asked again when the corpus is opened, and then says why."""
     try:
         if hasattr(source, "collect_schema"):
-            kind = str(source.collect_schema()[column])
+            kind = str(schema_of_frame(source)[column])
         else:
             kind = str(source.schema.field(column).type)
-    except Exception as problem:
-        if type(problem).__name__ in _ERRORS_OF_SCHEMAS:
-            said = str(problem).partition("\n")[0]
-            raise CorpusError(f"source: the frame has no schema, {said}") from None
+    except CorpusError:
+        raise
+    except Exception:
         return False
     return kind.lower().startswith(("list", "array(", "large_list", "fixed_size_list"))
+
+
+def schema_of_frame(frame: Any) -> Any:
+    """The schema of a Polars frame, for which no row is read. An error says Polars' own words, if
+    these quote no value."""
+    try:
+        return frame.collect_schema()
+    except Exception as problem:
+        said = str(problem).partition("\n")[0]
+        if type(problem).__name__ in _ERRORS_OF_SCHEMAS and "conversion" not in said:
+            raise CorpusError(f"source: the frame has no schema, {said}") from None
+        raise
 
 
 def _table_of_connection(connection: Any, name: str) -> Any:

@@ -97,7 +97,7 @@ def test_a_command_without_its_packages_ends_in_one_line(tmp_path):
 
 MESSAGES = pl.DataFrame(
     {"who": [1, 2, 3], "what": ["A b", "c", "d"], "lang": ["en", "en", "de"], "stars": [1, 5, 5]}
-)
+).with_columns(kind=pl.col("lang").cast(pl.Categorical), parts=pl.col("what").str.split(" "))
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 
@@ -155,12 +155,68 @@ WHAT, STARS = pl.col("what"), pl.col("stars")
         {"where": STARS.mean() < STARS},
         {"where": WHAT.is_first_distinct()},
         {"where": pl.lit(pl.Series([True, False, True]))},
+        {"text": pl.coalesce(WHAT.str.extract("(z)"), WHAT.filter(STARS == 1))},
+        {"text": pl.concat_str(WHAT, WHAT.filter(STARS == 1))},
+        {"where": WHAT.filter(STARS == 1) == "A b"},
+        {"text": pl.concat_str(WHAT, WHAT.drop_nulls())},
+        {"text": WHAT.replace_strict(pl.col("lang"), WHAT, default=None)},
+        {"text": pl.lit("en").replace(pl.col("lang"), WHAT)},
+        {"where": pl.lit("A b").is_in(WHAT)},
+        {"where": pl.col("stars").set_sorted() == 5},
+        {"text": WHAT.cast(pl.Categorical).to_physical().cast(pl.String)},
+        {"text": pl.col("kind").cast(pl.UInt32).cast(pl.String)},
+        {"text": pl.col("parts").list.sample(1).list.first()},
+        {"text": pl.col("parts").explode()},
+        {"text": pl.coalesce(pl.col("parts").list.explode(), "what")},
     ],
     ids=lambda options: str(next(iter(options.values())))[:40],
 )
 def test_an_expression_over_other_rows_is_refused(options):
     with pytest.raises(dphh.UsageError, match="cannot see to be made from each row alone"):
         MESSAGES.lazy().dphh.items(**{"user": "who", "text": "what", **BUDGET, **options})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHAT.str.strip_chars().str.replace_all("a", "b").str.slice(0, 9),
+        pl.concat_str(WHAT, "lang", separator=" "),
+        pl.when(STARS > 1).then(WHAT).otherwise(pl.lit("none")),
+        pl.coalesce(WHAT.str.extract("(x)"), pl.col("lang")),
+        WHAT.replace({"c": "C"}).fill_null(pl.col("lang")),
+        pl.col("parts").list.join(" "),
+        STARS.clip(1, pl.col("who")).round(1).cast(pl.String),
+        pl.when(pl.col("lang").is_in(["en", "de"]) & STARS.is_between(1, "who")).then(WHAT),
+        pl.struct("what", "lang").struct.field("what").alias("said"),
+    ],
+    ids=lambda text: str(text)[:40],
+)
+def test_an_expression_of_one_row_is_read_as_polars_reads_it(text):
+    read = MESSAGES.dphh.corpus(user="who", text=text)
+    expected = MESSAGES.select(text.alias("x"))["x"].to_list()
+    assert read.source.collect()[read.content.column].to_list() == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"by": pl.col("lang").alias("who"), "groups": ["en"]},
+        {"where": (STARS > 1).alias("what")},
+        {"user": WHAT.str.slice(0, 1).alias("k"), "by": WHAT.str.slice(1).alias("k")},
+    ],
+    ids=["by", "where", "twice"],
+)
+def test_an_expression_takes_the_place_of_no_other_column(options):
+    with pytest.raises(dphh.UsageError, match=r"another column is .* give the expression an alias"):
+        MESSAGES.dphh.items(**{"user": "who", "text": "what", **BUDGET, **options})
+
+
+@pytest.mark.parametrize("frame", [MESSAGES, MESSAGES.lazy()], ids=["eager", "lazy"])
+def test_a_failing_expression_shows_no_value_and_fails_before_a_run_pays(frame):
+    plan = frame.dphh.items(user="who", item=WHAT.cast(pl.Int64), **BUDGET)
+    with pytest.raises(dphh.CorpusError) as refused:
+        plan.run()
+    assert "A b" not in str(refused.value) and "Nothing was spent" in str(refused.value)
 
 
 @pytest.mark.parametrize(
