@@ -80,7 +80,7 @@ class Row:
     folded: Sequence[tuple[str, Bars]]
     #: The one group where it surely is, while in each other there may be nobody.
     only: str | None
-    #: In which groups it surely is, in words; "" if that is unclear.
+    #: In which group it surely is, or is most, in words; "" if that is unclear.
     where: str
 
     @property
@@ -286,17 +286,12 @@ def _only(groups: Sequence[str | None], bars: Bars) -> str | None:
 
 
 def _where(groups: Sequence[str | None], bars: Bars) -> str:
-    """The groups whose intervals are above 0, the highest first; or the one of these whose lower
-    end is above the sum of all other upper ends."""
+    """The group whose lower end is above the sum of all other upper ends, in words: a list of those
+    where it surely is would read as if nobody of the others had it."""
     of_groups = [(group, bar) for group, bar in zip(groups, bars, strict=True) if group]
-    sure = [(group, bar) for group, bar in of_groups if bar.low]
-    sure.sort(key=lambda each: -(each[1].value or 0))
-    highs = [math.inf if bar.high is None else bar.high for _, bar in of_groups]
-    if sure and (sure[0][1].low or 0) + (sure[0][1].high or 0) > sum(highs):
-        return f"more than half in {sure[0][0]}"
-    unclear = ", ".join(group for group, bar in of_groups if bar.low == 0)
-    said = "in " + ", ".join(group for group, _ in sure)
-    return (said + (f"; unclear in {unclear}" if unclear else "")) if sure else ""
+    highs = sum(math.inf if bar.high is None else bar.high for _, bar in of_groups)
+    most = (group for group, bar in of_groups if (bar.low or 0) + (bar.high or 0) > highs)
+    return f"more than half in {group}" if (group := next(most, None)) else ""
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

@@ -22,7 +22,6 @@ from dphh.report.phrases import Found, found_in, wordings_of
 from dphh.report.rows import rows_of
 from dphh.report.sentences import Released, are_periods, counting_of, joiner_of
 from dphh.report.wordings import Tokens, runs
-from dphh.wording.lines import with_noun
 
 #: A difference as `change` has it: its numbers, and what is said of it.
 Difference = Mapping[str, Any]
@@ -45,8 +44,6 @@ class Comparison:
     gone: Sequence[str]
     #: What the intervals mean.
     meaning: str
-    #: What one of them is.
-    noun: str
 
     @property
     def items(self) -> AbstractSet[Tokens]:
@@ -55,11 +52,15 @@ class Comparison:
 
     @property
     def headline(self) -> str:
+        """How many rose, and so on. By groups, how many numbers did not says nothing."""
         told = Counter(difference["change"] for *_, difference in self.moves)
+        if by_groups := len({group for _, group in self.differences}) > 1:
+            del told[UNTOLD]
         told["not found before"] = len(self.new)
         words = (ROSE, FELL, UNTOLD, "not found before")
         said = ", ".join(f"{told[word]:,} {word}" for word in words if told[word])
-        return f"{with_noun(told.total(), self.noun)}, compared with {self.before}: {said}."
+        side = self.before + (", group by group" if by_groups else "")
+        return f"Compared with {side}: {said or UNTOLD}."
 
 
 def comparison(
@@ -78,7 +79,8 @@ def comparison(
     items = {tokens for tokens, _ in differences}
     found = found or found_in(later, [] if earlier is None else wordings_of([earlier]))
     before = Found([]) if earlier is None else found_in(earlier)
-    shown = {run for of in found.phrases for run in runs(of.tokens, range(1, len(of.tokens) + 1))}
+    rows = (*found.phrases, *found.others)
+    shown = {run for of in rows for run in runs(of.tokens, range(1, len(of.tokens) + 1))}
     gone = [of for of in before.phrases if before.counted(of, items) not in shown]
     groups = sorted({group for _, group in differences}, key=str)
     text = joiner_of(manifest).join
@@ -98,10 +100,8 @@ def comparison(
         if not (compared_in or is_aside):
             alone[its is before].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
     moves.sort(key=_order)
-    is_words = manifest["parameters"].get("content", {}).get("reading") == "words"
-    noun = "number" if len(groups) > 1 else "phrase" if is_words else "item"
     meaning = meaning_of_changes(*(side.release.manifest for side in sides))
-    return Comparison(*_names(*sides), differences, moves, *alone, meaning, noun)
+    return Comparison(*_names(*sides), differences, moves, *alone, meaning)
 
 
 def _order(move: tuple[str, str | None, Difference]) -> tuple[int, int]:

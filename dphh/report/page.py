@@ -62,16 +62,20 @@ class Part:
     where: Mapping[str, str] | None = None
 
     def aside_of(self, row: Row) -> str:
-        """What stands beneath a wording: in which groups people say it, or what it did in all."""
+        """What stands beneath a wording: in which groups people say it, or what it did in total."""
         if self.where is not None:
-            return self.where.get(row.wording) or "unclear in which group"
+            return self.where.get(row.wording, "")
         moves = self.whole.changes.moves if self.whole and self.whole.changes else ()
         told = next((its["change"] for text, _, its in moves if text == row.wording), UNTOLD)
         if told == UNTOLD or row.only is not None:
             return row.where if row.only is not None else ""
-        names = ((name, self.change_of(row, name)) for name in self.tables[0].names)
-        alike = ", ".join(name for name, its in names if its and its["change"] == told)
-        return f"{told} in all; {f'clear in {alike}' if alike else 'unclear in which group'}"
+        names = self.tables[0].names
+        its = {name: self.change_of(row, name) or {} for name in names}
+        alike = [name for name in names if its[name].get("change") == told]
+        said = f"{told} in total" + (f" and in {', '.join(alike)}" if alike else "")
+        if len(alike) == len(names):
+            return said
+        return f"{said}; too uncertain to tell where{' else' if alike else ''}"
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None

@@ -54,7 +54,7 @@ class Found:
 
     def worded_as(self, others: Iterable[Wording]) -> Found:
         """The phrases in the words and the order of another release of the same rows, with the
-        numbers of what is counted there; then all others."""
+        numbers of what is counted there; all others are no phrases here, either."""
         made, left = [], [*self.phrases]
         for of in others:
             inside = {*runs(of.tokens, range(1, len(of.tokens) + 1))}
@@ -65,7 +65,7 @@ class Found:
                 pieces = (gram for each in mine for gram in (each.counted, *each.variations))
                 mine = [Wording(of.tokens, of.counted, sorted({*pieces} - inside))]
             made += mine
-        return replace(self, phrases=[*made, *left])
+        return replace(self, phrases=made, others=[*left, *self.others])
 
 
 def found_in(release: Released, known: Collection[Tokens] = ()) -> Found:

@@ -4,8 +4,11 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
+from dphh.report.moves import comparison
+from dphh.report.phrases import Found
 from dphh.report.sentences import are_periods
 from dphh.report.terminal import changes_text
+from dphh.report.wordings import Wording
 from tests.report import made
 from tests.report.every import release_of
 from tests.report.made import CONTENT, HOSTILE, Release, counted, within_country
@@ -88,12 +91,19 @@ def test_weeks_are_compared_with_the_weeks_before():
         assert are_periods(within_country({}, names).manifest)
 
 
+def test_a_phrase_that_is_now_folded_with_the_others_changed_once():
+    now, before = counted({"cold soup": (900, 880, 920)}), counted({"cold soup": (100, 80, 120)})
+    folded = [Wording(("cold", "soup"), ("cold", "soup"))]
+    found = Found([], others=folded, number="users", numbers={("cold", "soup"): 900})
+    assert len(comparison(now, of_run(before, "earlier"), found).moves) == 1
+
+
 def test_a_terminal_says_what_rose_and_what_fell(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     now = counted({"cold soup": (900, 880, 920), "soup": (950, 930, 970), "日本": (7, 0, 27)})
     before = of_run(counted({"cold soup": (100, 80, 120), "soup": (150, 130, 170)}), "earlier")
     said = changes_text(now, before, 25).splitlines()
-    assert said[0] == "1 phrase, compared with the earlier release: 1 rose."
+    assert said[0] == "Compared with the earlier release: 1 rose."
     assert "at most 5% is expected not to have" in " ".join(" ".join(said).split())
     row = said[-1]
     assert " ".join(row.split()) == "cold soup 100 -> 900 rose, 772 to 828 more"
@@ -102,7 +112,7 @@ def test_a_terminal_says_what_rose_and_what_fell(monkeypatch):
     weeks = ["2026-W46", "2026-W47"]
     people = {"a b": {weeks[0]: (9, 0, 29), weeks[1]: (99, 79, 119)}}
     said = changes_text(within_country(people, weeks), None, 25)
-    assert said.startswith("1 phrase, compared with 2026-W46: 1 rose.")
+    assert said.startswith("Compared with 2026-W46: 1 rose.")
     assert said.endswith("9 -> 99  rose, 62 to 118 more")
     country = within_country({"a b": {"\x1b[31m": (9, 0, 29)}}, ["\x1b[31m"])
     assert "\x1b" not in changes_text(country, of_run(country, "earlier"), 25)
