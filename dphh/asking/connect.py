@@ -31,12 +31,12 @@ from dphh.asking.macros import (
     macros,
 )
 from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
-from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
+from dphh.reader.rows import check_columns
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
 from dphh.wording.options import check_required, checked_call, respell_options

@@ -18,13 +18,13 @@ from dphh.cli.options import (
     ledger_option,
     quiet_option,
 )
-from dphh.engines import check_columns
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import RULES, Rule, checked_cap, fits
 from dphh.ledger.spending import accounts_text
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import files_named, is_remote
+from dphh.reader.rows import check_columns
 from dphh.release import stored_release
 from dphh.report.statement import lines_on_runs, statement_as_json, statement_of
 from dphh.wording.lines import with_noun

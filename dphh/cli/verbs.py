@@ -25,11 +25,11 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
-from dphh.engines import check_columns
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.journal import Note
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
+from dphh.reader.rows import check_columns
 from dphh.registry import VERBS, Verb
 from dphh.report.plan_lines import plan_text
 from dphh.report.sentences import number_of_items

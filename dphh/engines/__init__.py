@@ -11,7 +11,7 @@ from dphh.engines.host import Host
 from dphh.errors import UsageError
 from dphh.reader.corpus import Corpus
 from dphh.reader.rows import Limits, opened_unless_parquet
-from dphh.udfs.noise.randomness import Randomness, SystemRandomness
+from dphh.udfs.noise.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")
 
@@ -48,9 +48,3 @@ def engine_of(corpus: Corpus) -> str:
     home = type(corpus.source).__module__.split(".")[0]
     home = home.removeprefix("py")  # Spark's package is pyspark
     return home if home in ENGINES else ENGINES[0]
-
-
-def check_columns(corpus: Corpus) -> None:
-    """Check names and types of columns, as a run does before it pays, so that a plan that is only
-    shown reports a missing path or column."""
-    open_host("duckdb", corpus, SystemRandomness(), Limits()).close()

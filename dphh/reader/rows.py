@@ -191,6 +191,12 @@ class Rows:
         return _gathered_rows(gathering)
 
 
+def check_columns(corpus: Corpus) -> None:
+    """Check names and types of columns, as a run does before it pays, so that a plan that is only
+    shown reports a missing path or column."""
+    Rows(opened_unless_parquet(corpus), Limits()).close()
+
+
 def _gathered_rows(gathering: Gathering) -> Iterator[pa.Table]:
     with _explain_what_ran_out(gathering):
         yield from gathering.rows()

@@ -66,7 +66,9 @@ class Vocabulary:
     def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
         # NULLs are replaced in Arrow; a Polars series would need a query for it.
-        there = words.cast(pa.large_string()).fill_null("")
+        there = words.cast(pa.large_string())
+        if there.null_count:  # without any, it would copy all words
+            there = there.fill_null("")
         if self._closed is not None:
             return self._ids_when_closed(there)
         # Of a batch's equal words, Polars sees one: its own lookup takes longer than Arrow's.
