@@ -32,6 +32,16 @@ were said to, whatever its noises. So i is said to have changed, with a wrong in
 probability at most a R_i / n, and E[wrong / R] <= sum over n things of (1 / R_i) a R_i / n = a. For
 all S things shown in both, the same with R <= S in place of R_i. QED
 
+The ends of such an interval may pass what two ranges allow: the range of each count is missed with
+probability a, so both hold together with probability 1 - 2a alone, and an interval cut to what they
+allow would be missed as often as any of the three. So none is cut, and a page says the nearer end
+alone ("by at least 140"), which no range contradicts.
+
+Shares. Of each of k groups an interval for its count and one for the sum of all others, each with
+the error a / 2k: together they hold with probability 1 - a, for each thing. (What bounding took is
+one event, as the groups of a release have one histogram of losses.) Where they hold, a group has at
+least low / (low + high of the others) of the sum, and at most high / (high + low of the others).
+
 A sum of a thing's counts in several groups is such a difference with nothing subtracted: its noises
 are independent, too, and each count's part of what was lost adds to its high end (`total`).
 
@@ -125,6 +135,22 @@ def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, 
     users = np.maximum(estimates, 0)
     # A sum below 0 gets the same high end as 0, so that "0 to 0" does not look certain.
     return users, np.clip(low, 0, users), np.maximum(high + (users - estimates), users)
+
+
+def shares(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Floats, Floats]:
+    """The least and the most of the sum of all groups' counts that each group has: a row for each
+    group. All of a thing's hold together with this probability, where all that was counted is
+    shown."""
+    least, most = [], []
+    for group in groups:
+        others = [each for each in groups if each is not group]
+        (low, high), (low_of_others, high_of_others) = (
+            np.maximum(_combined(those, (), Fraction(1, 2 * len(groups)), confidence), 0)
+            for those in ([group], others)
+        )
+        least.append(low / np.maximum(low + high_of_others, 1))
+        most.append(high / np.maximum(high + low_of_others, 1))
+    return np.array(least), np.array(most)
 
 
 def _combined(

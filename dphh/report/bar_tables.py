@@ -9,21 +9,20 @@ groups have one more number, of all of them together.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil, floor
 
 import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
-from dphh.privacy.changes import total
+from dphh.privacy.changes import shares, total
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
-    BORDER,
     Manifest,
     Released,
     are_periods,
@@ -33,7 +32,8 @@ from dphh.report.sentences import (
     meaning_of_counts,
     meaning_of_scores,
 )
-from dphh.report.wordings import Tokens, Wording, runs
+from dphh.report.wordings import Tokens, Wording
+from dphh.udfs.arrays import Floats
 from dphh.wording.lines import with_noun
 
 
@@ -59,39 +59,27 @@ class Bar:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
 
 
-#: The most items that are folded into the rows of a table: into those of its first rows.
-MOST_FOLDED = 1_000
 #: What the column of all groups together is called.
 TOGETHER = "all together"
+#: From which share on, which one group has at the least, "nearly all" is said of it.
+NEARLY_ALL = 0.85
 
 Bars = tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A wording, of which the middle part is the released item that the bars are of, those in the
-    order of the groups; and the items that are folded into it, with theirs."""
+    """What people say, with bars in the order of the groups."""
 
-    before: str
+    wording: str
+    #: The released item in it that the bars are of, with its tokens.
     item: str
-    after: str
     tokens: Tokens
     bars: Bars
-    folded: Sequence[tuple[str, Bars]]
-    #: The one group where it surely is, while in each other there may be nobody.
-    only: str | None
-    #: In which group it surely is, or is most, in words; "" if that is unclear.
+    #: Other released items that say nearly the same and have no row.
+    variations: Sequence[str]
+    #: How it is spread over the groups, in words; "" if that is unclear.
     where: str
-
-    @property
-    def wording(self) -> str:
-        return self.before + self.item + self.after
-
-    @property
-    def text(self) -> str:
-        """The wording on a line, with what is joined to the item in square brackets."""
-        before = f"[{self.before.rstrip()}] " if self.before else ""
-        return before + self.item + (f" [{self.after.lstrip()}]" if self.after else "")
 
 
 @dataclass(frozen=True)
@@ -114,63 +102,48 @@ class Table:
     def names(self) -> tuple[str, ...]:
         return tuple(TOGETHER if group is None else group for group in self.groups)
 
-    @property
-    def is_joined(self) -> bool:
-        return any(row.before or row.after for row in self.rows)
-
 
 def tables_of(
-    release: Released,
-    most_rows: int,
-    found: Found | None = None,
-    known: Container[Tokens] | None = None,
-    *,
-    with_sums: bool = True,
+    release: Released, most_rows: int, found: Found | None = None, *, of_whole: bool = False
 ) -> list[Table]:
     """The tables of a release, of at most `most_rows` rows each: what was found, as `phrases` has
-    it. known: the items of another release; rows have the numbers of such items, if they can.
-    with_sums: whether groups have their sum beside them, if there is one."""
+    it. of_whole: whether the page has another release of all groups together, which has the sums,
+    and what is in no phrase."""
     found, manifest = found or found_in(release), release.manifest
     people, join = found.number == "users", joiner_of(manifest).join
-    left, parts = MOST_FOLDED, []
-    for kind, every in _kinds(manifest, found):
-        first = []
-        for of in every[:most_rows]:
-            counted = of.counted if known is None else found.counted(of, known)
-            folded = [] if every is found.others else _folded(of, counted, found)[:left]
-            left -= len(folded)
-            first.append((Wording(of.tokens, counted), folded))
-        parts.append((kind, len(every), first))
-    needed = {each for *_, first in parts for of, folded in first for each in (of.counted, *folded)}
-    items, numbers, groups = _numbers(release, needed, people, with_sums)
+    released, cut = _released(release)
+    kinds = [
+        (kind, [of for of in every if of.counted in released])
+        for kind, every in _kinds(manifest, found)
+        if not (of_whole and every is not found.phrases)
+    ]
+    needed = {of.counted for _, every in kinds for of in every[:most_rows]}
+    numbers, groups, places = _numbers(release, needed, people)
+    if of_whole and groups[0] is None:
+        groups = groups[1:]
 
-    def bars(tokens: Tokens) -> Bars:
-        return tuple(numbers.get((tokens, group), Bar()) for group in groups)
-
-    def row(of: Wording, folded: Sequence[Tokens]) -> Row:
-        before, counted, after = of.split()
-        own, space = bars(counted), join(("", ""))
+    def row(of: Wording) -> Row:
+        item = join(of.counted)
         return Row(
-            join(before) + space if before else "", items[counted],
-            space + join(after) if after else "", counted, own,
-            # Scores compare within one length only.
-            [(items[each], bars(each) if people else (Bar(),)) for each in folded],
-            only := _only(groups, own)
-            if len(groups) > 1 and len(of.tokens) > 1 and not are_periods(manifest) else None,
-            _where(groups, own) if only is None else f"only {only}",
+            join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
+            tuple(numbers.get((of.counted, group), Bar()) for group in groups),
+            [join(each) for each in of.variations if each in released],
+            places.get(of.counted, ""),
         )  # fmt: skip
 
     tables: list[Table] = []
-    for kind, count, first in parts:
-        rows = [row(*each) for each in first]
+    for kind, every in kinds:
+        if not every:
+            continue
+        rows = [row(of) for of in every[:most_rows]]
         of_groups = slice(len(groups) > 1 and groups[0] is None, None)
         ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
         is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
         if is_aside:  # so that its bars compare with those above, if they fit
             scale = max(scale, tables[0].scale)
         by = f", by {manifest['parameters']['by']}" if groups_of(manifest) else ""
-        noun = kind if count != 1 else re.sub(r"s\b", "", kind, count=1)
-        tables.append(Table(kind + by, noun, groups, rows, count, scale, is_aside))
+        noun = kind if len(every) != 1 else re.sub(r"s\b", "", kind, count=1)
+        tables.append(Table(kind + by, noun, groups, rows, len(every), scale, is_aside))
     return tables
 
 
@@ -192,47 +165,43 @@ def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wor
     return (part for part in every if part[1])
 
 
-def _folded(of: Wording, counted: Tokens, found: Found) -> list[Tokens]:
-    """What is inside a row: what varies it, and what was released of its pieces."""
-    inside = [
-        run
-        for run in runs(of.tokens, range(len(of.tokens), 0, -1))
-        if run in found.grams.users and run != counted
-    ]
-    every = dict.fromkeys((*of.variations, *inside))
-    return [gram for gram in every if found.numbers[gram] > 0 or found.number != "users"]
+def _released(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
+    """The released items, and "…" for those of a trie that were cut."""
+    frame = release.to_polars()
+    every = [tuple(tokens) for tokens in frame["tokens"].to_list()]
+    if "ended" not in frame:
+        return {*every}, {}
+    last = zip(every, frame["ended"], is_maximal(frame), strict=True)
+    return {*every}, {tokens: "…" for tokens, ended, is_last in last if is_last and not ended}
 
 
 def _numbers(
-    release: Released, needed: Collection[Tokens], people: bool, with_sums: bool
-) -> tuple[Mapping[Tokens, str], Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...]]:
-    """The text of each item, its bars by group, and the groups to show."""
+    release: Released, needed: Collection[Tokens], people: bool
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, str]]:
+    """Of these items: the bars by group, the groups to show, and how each is spread over them."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([release.to_polars(), every_column], how="diagonal")
-    if joiner_of(release.manifest) == BORDER:
-        frame = frame.with_columns(item=pl.col("tokens").list.join(BORDER))
     if "ended" in release.table.column_names:
-        ends = pl.when("ended").then(pl.lit("")).otherwise(pl.lit("…"))
-        frame = frame.filter(is_maximal(frame)).with_columns(pl.col("item") + ends)
+        frame = frame.filter(is_maximal(frame))
     if people:
         frame = frame.with_columns(value="users", error=None)
     else:
         frame = frame.with_columns(value="score", group_name=None)
     wanted = pl.DataFrame({"tokens": [*needed]}, {"tokens": pl.List(pl.String)})
     shown = frame.join(wanted, on="tokens", how="semi")
-    texts = dict(zip(map(tuple, shown["tokens"].to_list()), shown["item"], strict=True))
     numbers = {
         (tuple(tokens), group): Bar(*bar)
         for tokens, group, *bar in shown.select(
             "tokens", "group_name", "value", "low", "high", "error"
         ).iter_rows()
     }
-    groups: tuple[str | None, ...] = (None,)
-    if people and groups_of(release.manifest):
-        groups = _groups_to_show(release.manifest, frame)
-        if with_sums and (totals := _totals(release.manifest, shown)):
-            groups, numbers = (None, *groups), {**numbers, **totals}
-    return texts, numbers, groups
+    if not (people and groups_of(release.manifest)):
+        return numbers, (None,), {}
+    groups: tuple[str | None, ...] = _groups_to_show(release.manifest, frame)
+    totals, places = _over_groups(release.manifest, shown)
+    if totals:
+        groups, numbers = (None, *groups), {**numbers, **totals}
+    return numbers, groups, places
 
 
 def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
@@ -244,12 +213,15 @@ def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
     return groups if len(others) and not are_periods(manifest) else groups[:-1] or groups
 
 
-def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, str | None], Bar]:
-    """The sum of each item's numbers, if there is one: not where `min_users` left some out, not
-    over weeks, and not where all intervals are said to hold at once."""
+def _over_groups(
+    manifest: Manifest, shown: pl.DataFrame
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, str]]:
+    """The sum of each item's numbers, and how it is spread over the groups, if that can be said:
+    not where `min_users` left some out, not over weeks, and not where all intervals are said to
+    hold at once."""
     counting = counting_of(manifest)
     if counting.get("min_users") or counting["simultaneous"] or are_periods(manifest):
-        return {}
+        return {}, {}
     keys = zip(map(tuple, shown["tokens"].to_list()), shown["group_name"], strict=True)
     numbers = dict(zip(keys, shown["estimate"], strict=True))
     groups = groups_of(manifest)
@@ -259,7 +231,7 @@ def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, st
         if all((tokens, group) in numbers for group in groups)
     ]
     if not whole:
-        return {}
+        return {}, {}
     rows = pl.DataFrame({"tokens": whole})
     counts = [
         noised_counts(
@@ -270,28 +242,29 @@ def _totals(manifest: Manifest, shown: pl.DataFrame) -> Mapping[tuple[Tokens, st
         )
         for group in groups
     ]
-    sums = zip(*total(counts, counting["confidence"]), strict=True)
-    return {(tokens, None): Bar(*map(int, ends)) for tokens, ends in zip(whole, sums, strict=True)}
+    confidence = counting["confidence"]
+    sums = zip(whole, *total(counts, confidence), strict=True)
+    parts = zip(whole, *(each.T for each in shares(counts, confidence)), strict=True)
+    return (
+        {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums},
+        {tokens: _place(groups, *ends) for tokens, *ends in parts},
+    )
 
 
-def _only(groups: Sequence[str | None], bars: Bars) -> str | None:
-    """The one group whose interval is above 0, where those of all others reach 0, and their upper
-    ends together are at most half of its lower end."""
-    of_groups = [(bar, group) for bar, group in zip(bars, groups, strict=True) if group]
-    sure = [(bar.low, group) for bar, group in of_groups if bar.low]
-    highs = [bar.high for bar, _ in of_groups if bar.low == 0 and bar.high is not None]
-    if len(sure) != 1 or len(highs) != len(of_groups) - 1 or 2 * sum(highs) > sure[0][0]:
-        return None
-    return sure[0][1]
-
-
-def _where(groups: Sequence[str | None], bars: Bars) -> str:
-    """The group whose lower end is above the sum of all other upper ends, in words: a list of those
-    where it surely is would read as if nobody of the others had it."""
-    of_groups = [(group, bar) for group, bar in zip(groups, bars, strict=True) if group]
-    highs = sum(math.inf if bar.high is None else bar.high for _, bar in of_groups)
-    most = (group for group, bar in of_groups if (bar.low or 0) + (bar.high or 0) > highs)
-    return f"more than half in {group}" if (group := next(most, None)) else ""
+def _place(groups: Sequence[str], least: Floats, most: Floats) -> str:
+    """Where most people of an item are, or that no group has most of them; "" if both are
+    unclear."""
+    first = int(least.argmax())
+    share, widest = float(least[first]), ceil(10 * float(most.max()))
+    if share >= NEARLY_ALL:
+        return f"nearly all in {groups[first]}"
+    if share > 0.5:
+        perhaps = ", perhaps all" if most[first] >= NEARLY_ALL else ""
+        least_part = f"at least {floor(10 * share)} in 10" if share >= 0.6 else "more than half"
+        return f"{least_part} in {groups[first]}{perhaps}"
+    if widest <= 5:
+        return f"spread, at most {'half' if widest == 5 else f'{widest} in 10'} in any one"
+    return ""
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

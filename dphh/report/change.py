@@ -22,6 +22,9 @@ from dphh.wording.lines import one_line
 #: What is said of a difference whose interval lies above 0, contains it, or lies below it.
 ROSE, FELL, UNTOLD = "rose", "fell", "no clear change"
 
+#: The ends of the intervals of both numbers.
+ENDS = ("low_now", "high_now", "low_before", "high_before")
+
 #: With what probability the intervals hold that a page and a terminal show.
 CONFIDENCE = 0.95
 
@@ -64,19 +67,19 @@ def change(
     """A row for each item and group of either; what is said to have changed comes first."""
     checked_confidence(confidence)
     sides = sides_of(later, earlier, group, before)
-    said = compared(*sides, confidence).drop("low_before", "high_before")
+    said = compared(*sides, confidence).drop(ENDS)
     return with_visible_controls(said)
 
 
 def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     rows = later.rows()
     keys = [name for name in ("item", "tokens", "ended", "group_name") if name in rows]
-    rows = rows.select(*keys, "users", "estimate")
-    ends = {"low_before": "low", "high_before": "high"}
     # By tokens and group: items whose tokens have spaces may have one text, and an item has a row
     # for each group.
-    both = rows.join(
-        earlier.rows().select(*keys, before="users", estimate_before="estimate", **ends),
+    both = rows.select(*keys, "users", "estimate", low_now="low", high_now="high").join(
+        earlier.rows().select(
+            *keys, before="users", estimate_before="estimate", low_before="low", high_before="high"
+        ),
         on=keys, how="full", coalesce=True, nulls_equal=True,
     )  # fmt: skip
     is_here = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
@@ -104,7 +107,7 @@ def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
     said = pl.concat([said, both.filter(~is_here)], how="diagonal")
     sign = pl.col("sign").fill_null(0)
     return said.select(
-        *keys, "users", "before", *ends, "difference", "low", "high",
+        *keys, "users", "before", "difference", "low", "high", *ENDS,
         change=pl.when(sign > 0).then(pl.lit(ROSE)).when(sign < 0).then(pl.lit(FELL))
         .otherwise(pl.lit(UNTOLD)),
     ).sort(

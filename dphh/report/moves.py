@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,12 @@ from dphh.report.change import (
     meaning_of_changes,
     sides_of,
 )
-from dphh.report.phrases import Found, found_in, wordings_of
+from dphh.report.phrases import Found, found_in
 from dphh.report.rows import rows_of
 from dphh.report.sentences import Released, are_periods, counting_of, joiner_of
-from dphh.report.wordings import Tokens, runs
+from dphh.report.wordings import Tokens
 
-#: A difference as `change` has it: its numbers, and what is said of it.
+#: A difference as `compared` has it: its numbers, and what is said of it.
 Difference = Mapping[str, Any]
 
 
@@ -36,19 +35,16 @@ class Comparison:
     before: str
     #: Each difference, by tokens and group.
     differences: Mapping[tuple[Tokens, str | None], Difference]
-    #: What rose, then what fell, that of which most is sure first; then all else: texts, each with
-    #: its group and its difference.
+    #: Of phrases: what rose, then what fell, that of which most is sure first; then all else:
+    #: texts, each with its group and its difference.
     moves: Sequence[tuple[str, str | None, Difference]]
+    #: How many of all else that is shown rose, and so on.
+    beside: Mapping[str, int]
     #: What was found on the later side alone, and on the earlier one.
     new: Sequence[str]
     gone: Sequence[str]
     #: What the intervals mean.
     meaning: str
-
-    @property
-    def items(self) -> AbstractSet[Tokens]:
-        """What both sides have."""
-        return {tokens for tokens, _ in self.differences}
 
     @property
     def headline(self) -> str:
@@ -60,48 +56,45 @@ class Comparison:
         words = (ROSE, FELL, UNTOLD, "not found before")
         said = ", ".join(f"{told[word]:,} {word}" for word in words if told[word])
         side = self.before + (", group by group" if by_groups else "")
-        return f"Compared with {side}: {said or UNTOLD}."
+        more = [f"{self.beside[word]:,} {word}" for word in (ROSE, FELL) if word in self.beside]
+        others = f"; of other words and phrases, below, {' and '.join(more)}" if more else ""
+        return f"Compared with {side}: {said or UNTOLD}{others}."
 
 
 def comparison(
     later: Released, earlier: Released | None, found: Found | None = None
 ) -> Comparison | None:
     """Without an earlier release, of the last two of its periods; None if that has no such
-    numbers. found: what there is of the later one to read."""
-    manifest = later.manifest
-    if earlier is None and not (are_periods(manifest) and counting_of(manifest)):
+    numbers. found: what there is of both to read."""
+    if earlier is None and not (are_periods(later.manifest) and counting_of(later.manifest)):
         return None
     sides = sides_of(later, earlier, None, None)
     differences: Mapping[tuple[Tokens, str | None], Difference] = {
         (tuple(row["tokens"]), row.get("group_name", sides[0].group)): row
         for row in compared(*sides, CONFIDENCE).drop_nulls("difference").to_dicts()
     }
-    items = {tokens for tokens, _ in differences}
-    found = found or found_in(later, [] if earlier is None else wordings_of([earlier]))
-    before = Found([]) if earlier is None else found_in(earlier)
-    rows = (*found.phrases, *found.others)
-    shown = {run for of in rows for run in runs(of.tokens, range(1, len(of.tokens) + 1))}
-    gone = [of for of in before.phrases if before.counted(of, items) not in shown]
+    found = found or found_in(later, earlier)
     groups = sorted({group for _, group in differences}, key=str)
-    text = joiner_of(manifest).join
+    here = {*map(tuple, sides[0].rows()["tokens"].to_list())}
+    text = joiner_of(later.manifest).join
     moves: list[tuple[str, str | None, Difference]] = []
     alone: tuple[list[str], list[str]] = [], []
-    for of, its, is_aside in (
-        *((of, found, False) for of in found.phrases),
-        *((of, found, True) for of in (*found.words, *found.others)),
-        *((of, before, False) for of in gone),
-    ):
-        counted = its.counted(of, items)
-        compared_in = [group for group in groups if (counted, group) in differences]
-        has = [] if is_aside and len(groups) > 1 else compared_in  # too many to read
-        if its is before or (found.phrases and is_aside):  # of these, only what changed
-            has = [group for group in has if differences[counted, group]["change"] != UNTOLD]
-        moves += [(text(of.tokens), group, differences[counted, group]) for group in has]
-        if not (compared_in or is_aside):
-            alone[its is before].append(f"{text(of.tokens)} ({its.numbers[counted]:,})")
+    for of in found.phrases:
+        compared_in = [group for group in groups if (of.counted, group) in differences]
+        moves += [(text(of.tokens), group, differences[of.counted, group]) for group in compared_in]
+        if not compared_in:
+            number = f"{found.numbers[of.counted]:,}"
+            alone[of.counted not in here].append(f"{text(of.tokens)} (about {number})")
+    aside: Counter[str] = Counter()
+    for of in (*found.words, *found.others) if len(groups) == 1 else ():  # else too many to read
+        if difference := differences.get((of.counted, groups[0])):
+            aside[difference["change"]] += 1
+            if not found.phrases:
+                moves.append((text(of.tokens), groups[0], difference))
     moves.sort(key=_order)
     meaning = meaning_of_changes(*(side.release.manifest for side in sides))
-    return Comparison(*_names(*sides), differences, moves, *alone, meaning)
+    beside = aside if found.phrases else Counter[str]()
+    return Comparison(*_names(*sides), differences, moves, beside, *alone, meaning)
 
 
 def _order(move: tuple[str, str | None, Difference]) -> tuple[int, int]:
@@ -129,9 +122,7 @@ def name_of(release: Released) -> str:
 
 
 def in_words(difference: Difference) -> str:
-    """The interval of a difference: 415 to 764 more."""
-    low, high = difference["low"], difference["high"]
-    if low < 0 < high:
-        return f"between {-low:,} fewer and {high:,} more"
-    ends = sorted((abs(low), abs(high)))
-    return f"{ends[0]:,} to {ends[1]:,} {'more' if high > 0 else 'fewer'}"
+    """What is said of a difference, with its nearer end: rose by at least 415."""
+    least = max(difference["low"], -difference["high"])
+    told = difference["change"]
+    return told if told == UNTOLD else f"{told} by at least {least:,}"

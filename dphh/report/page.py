@@ -10,7 +10,7 @@ What changed comes first, then what was found; how to read it is folded, and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.report import moves, plan_lines, sentences
-from dphh.report.bar_tables import Row, Table, meaning_of_numbers, tables_of
+from dphh.report import plan_lines, sentences
+from dphh.report.bar_tables import NEARLY_ALL, Row, Table, meaning_of_numbers, tables_of
 from dphh.report.change import UNTOLD
 from dphh.report.moves import Comparison, comparison, name_of
-from dphh.report.phrases import found_in, wordings_of
+from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import day_of
 from dphh.report.sentences import Manifest, Released, counting_of, groups_of, items_line
-from dphh.report.wordings import Tokens, Wording
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -47,38 +46,57 @@ class Part:
     """What a page shows of one release."""
 
     release: Released
+    found: Found
     tables: Sequence[Table]
     #: What the numbers are.
     meaning: str
     #: How it differs from an earlier release, or its last period from the one before.
     changes: Comparison | None
-    #: Whether the groups are days, weeks or months, which are drawn as time.
-    are_periods: bool
-    #: Its phrases in the order of rows, with what is counted.
-    phrases: Sequence[Wording]
     #: The part before it of the same rows, all together, whose words, order and totals it follows.
     whole: Part | None = None
-    #: In which groups people say each wording, by a part after it of the same rows by groups.
-    where: Mapping[str, str] | None = None
+    #: The parts after it that this is so of.
+    by_groups: list[Part] = field(default_factory=list)
 
-    def aside_of(self, row: Row) -> str:
-        """What stands beneath a wording: in which groups people say it, or what it did in total."""
-        if self.where is not None:
-            return self.where.get(row.wording, "")
-        moves = self.whole.changes.moves if self.whole and self.whole.changes else ()
-        told = next((its["change"] for text, _, its in moves if text == row.wording), UNTOLD)
-        if told == UNTOLD or row.only is not None:
-            return row.where if row.only is not None else ""
-        names = self.tables[0].names
-        its = {name: self.change_of(row, name) or {} for name in names}
-        alike = [name for name in names if its[name].get("change") == told]
-        said = f"{told} in total" + (f" and in {', '.join(alike)}" if alike else "")
-        if len(alike) == len(names):
-            return said
-        return f"{said}; too uncertain to tell where{' else' if alike else ''}"
+    @property
+    def are_periods(self) -> bool:
+        """Whether the groups are days, weeks or months, which are drawn as time."""
+        return sentences.are_periods(self.release.manifest)
+
+    def places_of(self, wording: str, told: str = UNTOLD) -> list[str]:
+        """Where people say this, and where it surely did what is told of it, for each column of
+        groups."""
+        said = []
+        for part in self.by_groups or ([] if self.whole else [self]):
+            rows = (row for table in part.tables[:1] for row in table.rows)
+            row = next((row for row in rows if row.wording == wording), None)
+            if row is None or len(row.bars) < 2 or part.are_periods:
+                continue
+            names = [
+                str(group)
+                for group in part.tables[0].groups
+                if (part.change_of(row, group) or {}).get("change") == told != UNTOLD
+            ]
+            place = [row.where, f"clearly {told} in {', '.join(names)}" if names else ""]
+            if names and len(names) < len(part.tables[0].groups):
+                place[1] += ", elsewhere unclear"
+            if any(place) or told != UNTOLD:
+                by = part.release.manifest["parameters"]["by"]
+                said.append(f"{by}: {'; '.join(filter(None, place)) or 'cannot be told'}")
+        return said
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
+
+    @property
+    def weak_groups(self) -> str:
+        """The groups of whose numbers all may be nobody's."""
+        rows = [row for table in self.tables[:1] for row in table.rows]
+        names = [
+            name
+            for at, name in enumerate(self.tables[0].names if rows else ())
+            if all(sentences.is_weak(row.bars[at].low, row.bars[at].high) for row in rows)
+        ]
+        return ", ".join(names)
 
     @property
     def heading(self) -> str:
@@ -137,17 +155,20 @@ def page_of(
         raise UsageError(
             f"against: found {len(against)} releases for {len(shown)}; give one for each release"
         )
-    # One thing has one wording on all of a page, and its place is the same in each part.
-    known = wordings_of([*against, *others])
+    pairs = [*zip_longest(shown, against)]
+    wholes = [
+        next((at for at in range(place) if _is_whole_of(shown[at].manifest, each.manifest)), None)
+        for place, each in enumerate(shown)
+    ]
     parts: list[Part] = []
-    for each, earlier in zip_longest(shown, against):
-        order = parts[0].phrases if parts else []
-        words = [*(of.tokens for of in order), *known]
-        whole = next((of for of in parts if _is_whole_of(of.release.manifest, each.manifest)), None)
-        parts.append(_part(each, top + MOST_FOLDED_ROWS, earlier, words, order, whole))
-        if whole and whole.where is None:
-            where = {row.wording: row.where for table in parts[-1].tables[:1] for row in table.rows}
-            parts[parts.index(whole)] = replace(whole, where=where)
+    for place, (each, earlier) in enumerate(pairs):
+        whole = None if (at := wholes[place]) is None else parts[at]
+        # One thing has one wording in all tables of the same rows, and one place.
+        tables = [of for at, pair in zip(wholes, pairs, strict=True) if at == place for of in pair]
+        found = whole.found if whole else found_in(each, earlier, tables)
+        parts.append(part := _part(each, top + MOST_FOLDED_ROWS, found, earlier, whole))
+        if whole:
+            whole.by_groups.append(part)
     accounts: dict[tuple[str, str], None] = {}
     if ledger is not None:
         for part in parts:
@@ -158,30 +179,20 @@ def page_of(
 
 def release_card(release: Released) -> str:
     """The card of a release: bars of what was found, and the privacy statement, folded."""
-    part = _part(release, MOST_CARD_ROWS)
+    part = _part(release, MOST_CARD_ROWS, found_in(release))
     return _rendered([part], items_line(release), [], MOST_CARD_ROWS, is_page=False)
 
 
 def _part(
     release: Released,
     most_rows: int,
-    against: Released | None = None,
-    known: Sequence[Tokens] = (),
-    order: Sequence[Wording] = (),
+    found: Found,
+    earlier: Released | None = None,
     whole: Part | None = None,
 ) -> Part:
-    found, place = found_in(release, known), {of.tokens: at for at, of in enumerate(order)}
-    if whole:
-        found = found.worded_as(whole.phrases)
-    phrases = sorted(found.phrases, key=lambda of: place.get(of.tokens, len(place)))
-    found = replace(found, phrases=phrases)
-    changes = comparison(release, against, found)
-    items = changes.items if changes else found.numbers
-    tables = tables_of(release, most_rows, found, items, with_sums=not whole)
-    are_periods = sentences.are_periods(release.manifest)
-    counted = [replace(of, counted=found.counted(of, items)) for of in phrases]
-    meaning = meaning_of_numbers(release, tables)
-    return Part(release, tables, meaning, changes, are_periods, counted, whole)
+    changes = comparison(release, earlier, found)
+    tables = tables_of(release, most_rows, found, of_whole=whole is not None)
+    return Part(release, found, tables, meaning_of_numbers(release, tables), changes, whole)
 
 
 def _is_whole_of(whole: Manifest, groups: Manifest) -> bool:
@@ -197,7 +208,7 @@ def _rendered(
 ) -> str:
     return _template().render(
         is_page=is_page, title=title, parts=parts, top=top, accounts=accounts,
-        most_columns=MOST_COLUMNS,
+        most_columns=MOST_COLUMNS, nearly_all=NEARLY_ALL,
     )  # fmt: skip
 
 
@@ -218,8 +229,6 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     made.filters["visible_text"] = visible_text
-    # What is joined to an item: the space before or after it is no text that somebody wrote.
-    made.filters["visible_part"] = lambda text: visible_text(text, 100) if text else text
     made.filters["promise_in_short"] = sentences.promise_in_short
-    made.globals |= {"say": sentences, "lines": plan_lines, "moves": moves}
+    made.globals |= {"say": sentences, "lines": plan_lines}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

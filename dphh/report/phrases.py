@@ -5,8 +5,10 @@ Everything here is post-processing of a release: it costs nothing and changes no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from math import sqrt
 from typing import Any, Literal
 
@@ -15,7 +17,7 @@ import polars as pl
 from dphh.errors import CONTROL_CHARACTERS, escaped
 from dphh.report.counting import weighing_of
 from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
-from dphh.report.wordings import Grams, Tokens, Wording, runs, wordings
+from dphh.report.wordings import OWN_WORDS, Grams, Tokens, Wording, wordings
 
 #: The characters that control a terminal, each with what is shown in its place.
 _ESCAPES = {
@@ -24,14 +26,10 @@ _ESCAPES = {
     if CONTROL_CHARACTERS.match(character)
 }
 
-#: A phrase has so many words of its own, together: of each word, the share of those who say it who
-#: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
-OWN_WORDS = 1.75
-
 
 @dataclass(frozen=True)
 class Found:
-    """What a release has to read, the highest first. A row has the number of its `counted`."""
+    """What releases have to read, the highest first. A row has the number of its `counted`."""
 
     #: Of texts, those that have words of their own; of a trie, whole sequences, and what was cut.
     phrases: Sequence[Wording]
@@ -43,90 +41,82 @@ class Found:
     number: Literal["users", "score"] | None = None
     #: Of each item, those of its groups added up.
     numbers: Mapping[Tokens, float] = field(default_factory=dict)
-    #: What was released besides, of which rows are made; nothing of a trie.
-    grams: Grams = field(default_factory=lambda: Grams({}, 0))
-
-    def counted(self, of: Wording, known: Container[Tokens]) -> Tokens:
-        """The gram of a wording that is counted; or a known one that about as many hold."""
-        if of.counted in known or self.number != "users":
-            return of.counted
-        return self.grams.counted(of.tokens, known, of.counted)
-
-    def worded_as(self, others: Iterable[Wording]) -> Found:
-        """The phrases in the words and the order of another release of the same rows, with the
-        numbers of what is counted there; all others are no phrases here, either."""
-        made, left = [], [*self.phrases]
-        for of in others:
-            inside = {*runs(of.tokens, range(1, len(of.tokens) + 1))}
-            mine = [each for each in left if each.counted in inside
-                    or of.counted in runs(each.tokens, [len(of.counted)])]  # fmt: skip
-            left = [each for each in left if each not in mine]
-            if of.counted in self.grams.users:
-                pieces = (gram for each in mine for gram in (each.counted, *each.variations))
-                mine = [Wording(of.tokens, of.counted, sorted({*pieces} - inside))]
-            made += mine
-        return replace(self, phrases=made, others=[*left, *self.others])
 
 
-def found_in(release: Released, known: Collection[Tokens] = ()) -> Found:
+def found_in(
+    release: Released, earlier: Released | None = None, others: Iterable[Released | None] = ()
+) -> Found:
     """The phrases that no longer released one contains, joined as `wordings` joins them.
 
-    known: wordings of other releases, which may complete those of this one."""
-    frame, is_trie = release.to_polars(), "ended" in release.table.column_names
-    if is_trie:
-        frame = frame.filter(is_maximal(frame))
+    earlier: an earlier release of the same kind: what was found in either is here. others: all
+    further tables of the page that show these phrases."""
+    frame = _shown_rows(release)
     number = _number_of(frame)
     people = number == "users"
-    # What is shown of all groups together is the sum of what was counted, also below 0.
-    is_sum = people and groups_of(release.manifest) and "estimate" in frame.columns
-    shown = "estimate" if is_sum else number
-    table = frame.group_by("tokens", maintain_order=True).agg(
-        shown=pl.col(shown or "level").sum() * (number is not None),
-        begins=pl.col("low" if people else number or "level").sum() * (number is not None),
-        number=pl.col(number or "level").sum() * (number is not None),
-    )
-    every = [tuple(tokens) for tokens in table["tokens"].to_list()]
-    begins, numbers, sums = (
-        dict(zip(every, table[name], strict=True)) for name in ("begins", "number", "shown")
-    )
+    tables = [_numbers_of(each) for each in (release, earlier, *others) if each is not None]
+    both = tables[: 2 if people and earlier is not None else 1]
+    every = both[-1] | both[0]
+    users = {tokens: numbers for tokens, (*_, numbers) in every.items()}
 
     def order(tokens: Tokens) -> Any:
-        length = 0 if people else len(tokens)
-        return -length, -begins[tokens], -numbers[tokens]
+        _, begins, held = every[tokens]
+        return 0 if people else -len(tokens), -begins, -held
 
     def in_order(of: Iterable[Wording]) -> list[Wording]:
         if not people:
             return sorted(of, key=lambda each: order(each.counted))
-        return sorted(of, key=lambda each: -sums[each.counted])
+        return sorted(of, key=lambda each: -every[each.counted][0])
 
-    if is_trie:
-        return Found(in_order(map(_alone, every)), number=number, numbers=numbers)
+    if "ended" in frame:
+        return Found(in_order(map(_alone, every)), number=number, numbers=users)
+    table = pl.DataFrame({"tokens": [*every]}, {"tokens": pl.List(pl.String)})
     whole = [tokens for tokens, is_whole in zip(every, is_maximal(table), strict=True) if is_whole]
     long = [tokens for tokens in whole if len(tokens) > 1]
     words = in_order(_alone(tokens) for tokens in whole if len(tokens) == 1)
     if not people:
-        return Found(in_order(map(_alone, long)), words, (), number, numbers, Grams(numbers, 0))
+        return Found(in_order(map(_alone, long)), words, (), number, users)
     counting = counting_of(release.manifest)
     weighing = weighing_of(counting)
     # Where factors differ, the mean noise of all counts.
     sigma = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
-    grams = Grams(numbers, sigma * sqrt(max(1, len(groups_of(release.manifest)))))
-    joined, loose = wordings(long, grams, order, known)
+    grams = Grams(
+        [{tokens: held for tokens, (*_, held) in of.items()} for of in both],
+        sigma * sqrt(max(1, len(groups_of(release.manifest)))),
+        Counter(chain(*tables)),
+    )
+    joined, loose = wordings(long, grams, order)
     own = joined
     if release.manifest["parameters"].get("content", {}).get("reading") == "words":
-        own = [of for of in joined if grams.own_words(of) >= OWN_WORDS] or joined
-    others = [*(of for of in joined if of not in own), *map(_alone, loose)]
-    return Found(in_order(own), words, in_order(others), number, numbers, grams)
+        held = [grams.own_words(of.tokens, grams.users[of.counted]) for of in joined]
+        own = [of for of, words in zip(joined, held, strict=True) if words >= OWN_WORDS] or joined
+    aside = [*(of for of in joined if of not in own), *map(_alone, loose)]
+    return Found(in_order(own), words, in_order(aside), number, users)
+
+
+def _shown_rows(release: Released) -> pl.DataFrame:
+    frame = release.to_polars()
+    return frame.filter(is_maximal(frame)) if "ended" in frame else frame
+
+
+def _numbers_of(release: Released) -> dict[Tokens, tuple[float, float, float]]:
+    """Of each item, of its groups added up: what orders rows, where its interval begins, and its
+    number; 0 without."""
+    frame = _shown_rows(release)
+    number = _number_of(frame)
+    people = number == "users"
+    # What is shown of all groups together is the sum of what was counted, also below 0.
+    is_sum = people and groups_of(release.manifest) and "estimate" in frame.columns
+    names = ("estimate" if is_sum else number, "low" if people else number, number)
+    table = frame.group_by("tokens", maintain_order=True).agg(
+        pl.col(name or "level").sum().alias(f"{place}") * (number is not None)
+        for place, name in enumerate(names)
+    )
+    return {tuple(tokens): tuple(numbers) for tokens, *numbers in table.iter_rows()}
 
 
 def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
     names: tuple[Literal["users"], Literal["score"]] = ("users", "score")
     return next((name for name in names if name in frame and frame[name].count() > 0), None)
-
-
-def wordings_of(releases: Iterable[Released]) -> list[Tokens]:
-    """The wordings of releases, which may complete those of another."""
-    return [of.tokens for each in releases for of in found_in(each).phrases]
 
 
 def _alone(tokens: Tokens) -> Wording:
@@ -141,9 +131,7 @@ def phrases(release: Released) -> pl.DataFrame:
         (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.others)
     ]
     order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
-    frame = release.to_polars()
-    if "ended" in frame:
-        frame = frame.filter(is_maximal(frame))
+    frame = _shown_rows(release)
     shown = order.join(frame, on="tokens", maintain_order="left_right")
     return with_visible_controls(shown.select("phrase", *frame.columns))
 

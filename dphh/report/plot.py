@@ -56,7 +56,13 @@ def _drawn_rows(table: Table) -> pl.DataFrame:
     """A row for each bar."""
     return pl.DataFrame(
         [
-            (visible_text(row.text), visible_text(group or TOGETHER), bar.value, bar.low, bar.high)
+            (
+                visible_text(row.wording),
+                visible_text(group or TOGETHER),
+                bar.value,
+                bar.low,
+                bar.high,
+            )
             for row in table.rows
             for bar, group in zip(row.bars, table.groups, strict=True)
             if group is not None or len(row.bars) == 1

@@ -150,6 +150,20 @@ def counting_of(manifest: Manifest) -> Manifest:
     return next((part for part in parts if "keys" in part and "confidence" in part), {})
 
 
+def is_weak(low: float | None, high: float | None) -> bool:
+    """Whether a range begins so low that perhaps nobody, or a few, have it."""
+    return low is not None and high is not None and 10 * low < high
+
+
+def range_in_words(low: float, high: float) -> str:
+    return f"at most {high:,.0f}" if is_weak(low, high) else f"{low:,.0f}–{high:,.0f}"
+
+
+def people_in_words(users: float, low: float, high: float) -> str:
+    said = range_in_words(low, high)
+    return said if is_weak(low, high) else f"{users:,.0f} ({said})"
+
+
 def users_may_be_bounded(manifest: Manifest) -> bool:
     """Whether a user may hold more items than count in full, and then adds less to each."""
     return bool(counting_of(manifest)["lost_grid"])

@@ -40,13 +40,10 @@ def release_text(release: Released) -> str:
     lines += wrapped(
         meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
     )
-    if any(table.is_joined for table in tables):
-        said = "A number is of people who wrote what is not in [brackets]; most wrote the rest too."
-        lines += wrapped(said, "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
     # The most columns that an item's name may take, and the most that one takes.
     most = min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
-    widths = [width_of(one_line(row.text, most)) for table in tables for row in table.rows]
+    widths = [width_of(one_line(row.wording, most)) for table in tables for row in table.rows]
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
     inside = number_of_items(release.table) - sum(table.count for table in tables)
@@ -66,7 +63,7 @@ def changes_text(later: Released, earlier: Released | None, top: int) -> str:
     for text, group, difference in changes.moves[:top]:
         numbers = f"{difference['before']:,} -> {difference['users']:,}"
         where = "" if group in (None, changes.now) else f"{one_line(group, NUMBER_WIDTH)}: "
-        said = f"{where}{difference['change']}, {in_words(difference)}"
+        said = f"{where}{in_words(difference)}"
         lines.append(f"  {padded(one_line(text, 40), 40)}  {numbers:>17}  {said}")
     if len(changes.moves) > top:
         lines.append(f"  ... and {len(changes.moves) - top:,} more")
@@ -82,7 +79,7 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
     first = table.rows[:most_rows]
     lines = [f"  {table.title}"]
     for row in first:
-        name = one_line(row.text, name_width)
+        name = one_line(row.wording, name_width)
         for bar, group in zip(row.bars, table.names, strict=True):
             numbers = f"{bar.number_text:>{NUMBER_WIDTH}}  {bar.interval_text:<{NUMBER_WIDTH}}"
             said = f"{numbers}  {one_line(group, NUMBER_WIDTH) if len(row.bars) > 1 else ''}"

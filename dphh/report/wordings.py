@@ -13,7 +13,7 @@ who hold the gram. A joined wording has no number: one released gram in it has, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -27,6 +27,9 @@ MOST = 3 / 4
 SURE = 2 * sqrt(3)
 #: A token is loose at an end of a gram if fewer than this share of those who hold it hold the gram.
 FEW = 1 / 4
+#: A phrase has so many words of its own, together: of each word, the share of those who say it who
+#: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
+OWN_WORDS = 1.75
 #: So few tokens are enough to know a wording by.
 ENOUGH = 3
 
@@ -38,12 +41,6 @@ def runs(tokens: Tokens, lengths: Iterable[int]) -> Iterator[Tokens]:
     )
 
 
-def around(tokens: Tokens, inner: Tokens) -> tuple[Tokens, Tokens]:
-    """What is before a run of the tokens, and what is after it."""
-    at = [*runs(tokens, [len(inner)])].index(inner)
-    return tokens[:at], tokens[at + len(inner) :]
-
-
 @dataclass
 class Wording:
     """What people say: the tokens of all joined grams, the gram whose number is shown, and other
@@ -53,26 +50,36 @@ class Wording:
     counted: Tokens
     variations: list[Tokens] = field(default_factory=list)
 
-    def split(self) -> tuple[Tokens, Tokens, Tokens]:
-        """What is before the counted gram, the gram, and what is after it."""
-        before, after = around(self.tokens, self.counted)
-        return before, self.counted, after
-
 
 @dataclass(frozen=True)
 class Grams:
-    """About how many people hold each released gram."""
+    """About how many people hold each released gram, in each release that is compared."""
 
-    users: Mapping[Tokens, float]
+    releases: Sequence[Mapping[Tokens, float]]
     #: The standard deviation of the noise of these numbers.
     sigma: float
+    #: In how many tables of a page each gram is.
+    tables: Mapping[Tokens, int] = field(default_factory=dict)
+
+    @cached_property
+    def users(self) -> Mapping[Tokens, float]:
+        """How many hold each, in the release where most do."""
+        most: dict[Tokens, float] = {}
+        for numbers in self.releases:
+            most |= {gram: max(held, most.get(gram, held)) for gram, held in numbers.items()}
+        return most
 
     def held_with(self, one: Tokens, other: Tokens, shared: Tokens) -> float:
-        """The fewest people who hold both of two grams that share a run; 0 if that is unknown."""
-        if shared not in self.users:
-            return 0
-        a, b = self.users[one], self.users[other]
-        return a + b - max(a, b, self.users[shared])
+        """The fewest people who hold both of two grams that share a run, in the release where these
+        are most; 0 if that is unknown."""
+        return max(
+            (
+                of[one] + of[other] - max(of[one], of[other], of[shared])
+                for of in self.releases
+                if one in of and other in of and shared in of
+            ),
+            default=0,
+        )
 
     def are_one(self, one: Tokens, other: Tokens, shared: Tokens) -> bool:
         most = MOST * max(self.users[one], self.users[other]) - self.sigma
@@ -83,7 +90,9 @@ class Grams:
 
     def core(self, gram: Tokens) -> Tokens:
         """The gram without loose ends: tokens that fewer than FEW of those who hold them say here,
-        if fewer than MOST of those who hold the rest say it so, or FEW say it with another."""
+        if fewer than MOST of those who hold the rest say it so, or FEW say it with another. Then a
+        part of it, if clearly more people say that, it has words of its own, and no FEW of them go
+        on in another way."""
         while len(gram) > 1:
             held = self.users[gram]
             rests = [
@@ -96,47 +105,34 @@ class Grams:
             if not rests:
                 break
             gram = max(rests)[1]
-        return gram
+        parts = (
+            (len(run), self.users[run], run)
+            for run in runs(gram, range(2, len(gram)))
+            if run in self.users
+            and self.users[gram] < MOST * self.users[run] - self.sigma
+            and self.own_words(run, self.users[run]) >= OWN_WORDS
+            and not self._goes_on(run, gram)
+        )
+        return max(parts, default=(0, 0, gram))[-1]
 
-    def own_words(self, of: Wording) -> float:
-        """How many words are this wording's own: of each, the share of its people who say this.
+    def _goes_on(self, run: Tokens, gram: Tokens) -> bool:
+        """Whether FEW of those who hold a run say it with a token more that is not in this gram,
+        and is not loose there."""
+        inside = {*runs(gram, [len(run) + 1])}
+        others = [(each, each[:1]) for each in self._longer[run, True]]
+        others += [(each, each[-1:]) for each in self._longer[run, False]]
+        return any(
+            self.users[each] > FEW * max(self.users[run], self.users.get(end, 0))
+            for each, end in others
+            if each not in inside
+        )
+
+    def own_words(self, tokens: Tokens, held: float) -> float:
+        """How many words are a wording's own: of each, the share of its people who say this.
 
         What is not released is held by fewer, as far as is known by these alone."""
-        held = self.users[of.counted]
-        shares = (
-            held / max(self.users.get((token,), held), 1) for token in dict.fromkeys(of.tokens)
-        )
+        shares = (held / max(self.users.get((token,), held), 1) for token in dict.fromkeys(tokens))
         return sum(min(share, 1) for share in shares)
-
-    def completed(self, tokens: Tokens, core: Tokens, known: Collection[Tokens]) -> Tokens:
-        """The longest known wording with these tokens in it, if each of its tokens has people
-        enough for most of those who hold the core."""
-        enough = MOST * self.users[core] - self.sigma
-        can = [
-            other
-            for other in known
-            if tokens in runs(other, [len(tokens)])
-            and all(self.users.get((token,), 0) >= enough for token in other)
-        ]
-        return max(can, key=len, default=tokens)
-
-    def trimmed(self, tokens: Tokens, core: Tokens) -> Tokens:
-        """The tokens around the core without those at an end that are loose in the longest gram."""
-        before, after = around(tokens, core)
-        while before and self._is_loose(before + core + after, -1):
-            before = before[1:]
-        while after and self._is_loose(before + core + after, 1):
-            after = after[:-1]
-        return before + core + after
-
-    def _is_loose(self, tokens: Tokens, end: int) -> bool:
-        """Whether the first token (-1), or the last (1), is loose."""
-        for size in range(len(tokens), 1, -1):
-            gram = tokens[:size] if end < 0 else tokens[-size:]
-            if gram in self.users:
-                core = self.core(gram)
-                return core != (gram[: len(core)] if end < 0 else gram[-len(core) :])
-        return False
 
     def _varies(self, gram: Tokens, rest: Tokens) -> bool:
         """Whether FEW of those who hold the rest say it with another token in place of this."""
@@ -152,20 +148,28 @@ class Grams:
             longer[gram[:-1], False].append(gram)
         return longer
 
-    def counted(self, tokens: Tokens, known: Container[Tokens], like: Tokens) -> Tokens:
-        """Of the known grams of a wording that about as many hold as `like`, the longest and those
-        of a token less: the one with the middle number. The highest is high by its noise. Without
-        such grams, `like`."""
+    def counted(self, tokens: Tokens, like: Tokens) -> Tokens:
+        """Of the grams of a wording that about as many hold as `like`, and that most tables of the
+        page have, the longest and those of a token less: the one with the middle number, of all
+        releases. The highest is high by its noise."""
         every = [
             run
-            for run in runs(tokens, range(len(tokens), 0, -1))
-            if run in self.users and run in known and self._is_about(run, like)
+            for run in runs(tokens, range(len(tokens), min(len(like), 2) - 1, -1))
+            if run in self.users and self._is_about(run, like)
         ]
-        if not every:
-            return like
+        most = max(map(self._places, every))
+        every = [run for run in every if self._places(run) == most]
         fewest = max(len(every[0]) - 1, min(len(every[0]), ENOUGH))
-        long = sorted((self.users[run], run) for run in every if len(run) >= fewest)
+        long = sorted(
+            (sum(of.get(run, 0) for of in self.releases), run)
+            for run in every
+            if len(run) >= fewest
+        )
         return long[len(long) // 2][1]
+
+    def _places(self, gram: Tokens) -> tuple[int, ...]:
+        """Whether each release has it, the first before all; and how many tables."""
+        return (*(gram in of for of in self.releases), self.tables.get(gram, 0))
 
     def _is_about(self, gram: Tokens, like: Tokens) -> bool:
         fewer, more = sorted((self.users[gram], self.users[like]))
@@ -173,16 +177,12 @@ class Grams:
 
 
 def wordings(
-    whole: Sequence[Tokens],
-    grams: Grams,
-    order: Callable[[Tokens], Any],
-    known: Collection[Tokens] = (),
+    whole: Sequence[Tokens], grams: Grams, order: Callable[[Tokens], Any]
 ) -> tuple[list[Wording], list[Tokens]]:
     """One wording for all grams that are pieces of one; and the loose grams, whose tokens stand
     together as chance has it, and of which no two are left without loose ends.
 
-    whole: the grams of two tokens or more that no longer one contains. order: which are first.
-    known: wordings of other releases, of which a wording here may be a part."""
+    whole: the grams of two tokens or more that no longer one contains. order: which are first."""
     core_of = {gram: grams.core(gram) for gram in whole}
     cores = {core for core in core_of.values() if len(core) > 1}
     cores -= {run for core in cores for run in runs(core, range(2, len(core)))}
@@ -201,9 +201,8 @@ def wordings(
     for core in in_order:
         if core in joining.done or wording_of(core):
             continue
-        tokens = grams.completed(grams.trimmed(joining.joined(core), core), core, known)
-        tokens = grams.trimmed(tokens, core)
-        found.append(made := Wording(tokens, grams.counted(tokens, grams.users, core)))
+        tokens = joining.joined(core)
+        found.append(made := Wording(tokens, grams.counted(tokens, core)))
         for run in runs(tokens, range(1, len(tokens) + 1)):
             if run in grams.users:
                 of_run.setdefault(run, made)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.privacy.changes import NoisedCounts, changes, total
+from dphh.privacy.changes import NoisedCounts, changes, shares, total
 from dphh.privacy.chosen import chosen_intervals
 from dphh.udfs.rules.counts import Weighing
 
@@ -81,6 +81,24 @@ def test_the_rule_is_the_largest_of_all_and_its_intervals_are_the_gaussians():
         assert count == max((many for many in range(1, 51) if told(many) >= many), default=0)
         low, high = ends(max(count, 1))
         assert found.low.tolist() == low.tolist() and found.high.tolist() == high.tolist()
+
+
+def test_the_shares_of_all_groups_hold_at_once():
+    """Of 200 things in four groups; and one that is nearly alone in its group is seen to be."""
+    random = np.random.default_rng(8)
+    weighing, users = Weighing(200, 200, 8), 8
+    true = random.integers(0, 300, (4, 200))
+    true[:, 0] = 900, 5, 0, 0
+    held = 0
+    for _ in range(RUNS):
+        counts = [
+            noised(drawn(random, of, weighing, users * 256), weighing, users * 256) for of in true
+        ]
+        least, most = shares(counts, 1 - ERROR)
+        share = true / np.maximum(true.sum(axis=0), 1)
+        held += ((least <= share) & (share <= most)).all(axis=0).mean()
+        assert least[0, 0] > 0.9
+    assert held / RUNS >= 1 - ERROR
 
 
 @pytest.mark.parametrize("of_what_was_shown", [False, True])

@@ -6,9 +6,10 @@ import pytest
 from dphh.release import Release
 from dphh.report.bar_tables import tables_of
 from dphh.report.page import page_of, release_card
+from dphh.report.sentences import range_in_words
 from dphh.report.terminal import release_text
 from tests.report.every import COUNTED, release_of
-from tests.report.made import Seen, counted, ladder, trie, within_country
+from tests.report.made import Seen, counted, within_country
 
 SHOWN = {
     "terminal": release_text,
@@ -24,26 +25,20 @@ def test_an_item_has_one_interval_wherever_it_is_shown(how, where):
     said = SHOWN[where](release)
     tables = tables_of(release, 99)
     shown = [
-        (item, group, bar)
+        (row.item, group, bar)
         for table in tables
         for row in table.rows
-        for item, bars in ((row.item, row.bars), *row.folded)
-        for group, bar in zip(table.groups, bars, strict=True)
-        if bar.value is not None and (group is not None or len(bars) == 1)
+        for group, bar in zip(table.groups, row.bars, strict=True)
+        if bar.value is not None and (group is not None or len(row.bars) == 1)
     ]
     found = {(row["item"], row.get("group_name")): row for row in release}
-    assert {(item, group) for item, group, _ in shown} == {
-        key
-        for key in found
-        if key[1] != "other"  # nobody is there
-    }
     for item, group, bar in shown:
         row = found[item, group]
         assert (bar.value, bar.low, bar.high) == (row["users"], row["low"], row["high"])
     _, _, first = shown[0]
     assert f"{first.low:,.0f}–{first.high:,.0f}" in said
     if where == "page":
-        assert all(f"{bar.low:,.0f}–{bar.high:,.0f}" in said for _, _, bar in shown)
+        assert all(range_in_words(bar.low, bar.high) in said for _, _, bar in shown)
 
 
 def test_people_are_in_the_order_of_their_numbers_on_one_scale():
@@ -70,14 +65,14 @@ def test_phrases_go_by_their_numbers_and_those_without_words_of_their_own_are_fo
     phrases, others = tables_of(Release(table, release.manifest), 9)
     assert [row.item for row in phrases.rows] == ["e f g h", "a b c d"]
     assert (phrases.kind, others.kind, others.is_aside) == ("phrases", "other common phrase", True)
-    assert others.scale == 520 and "1 other common phrase: short, or" in page_of(release)
+    assert others.scale == 520 and "1 other common phrase, short, or" in page_of(release)
     # A word of which a little more of its people say the phrase.
     del people["a b c d"], people["e f g h"], people["j"]
     (phrases,) = tables_of(counted(people), 9)
     assert [row.item for row in phrases.rows] == ["i j"]
 
 
-def test_a_phrase_has_one_row_and_its_pieces_are_inside():
+def test_a_phrase_has_one_row_and_its_pieces_have_none():
     people = {
         "a b c": (90, 80, 100), "a b": (95, 85, 105), "b c": (300, 290, 310), "a": (99, 89, 109),
         "b": (400, 390, 410), "c": (310, 300, 320), "b d": (50, 40, 60), "d": (55, 45, 65),
@@ -86,23 +81,9 @@ def test_a_phrase_has_one_row_and_its_pieces_are_inside():
     phrases, words = tables_of(counted(people), 99)
     assert [row.item for row in phrases.rows] == ["a b c", "b d"]
     assert [row.item for row in words.rows] == ["e", "f"]
-    assert [[item for item, _ in row.folded] for row in phrases.rows] == [
-        ["a b", "b c", "a", "b", "c"], ["b", "d"],
-    ]  # fmt: skip
     seen = Seen(page_of(counted(people))).text
     assert seen.index("a b c") < seen.index("b d") < seen.index("2 single words, in no phrase")
-    scores, *_ = tables_of(ladder(), 99)
-    assert [(item, bar.number_text) for item, (bar,) in scores.rows[0].folded][:2] == [
-        ("see you", ""), ("you later", ""),  # scores of other lengths do not compare
-    ]  # fmt: skip
-    assert [row.folded for row in tables_of(trie(), 99)[0].rows] == [[], [], []]
-
-
-def test_only_the_first_rows_have_their_pieces(monkeypatch):
-    monkeypatch.setattr("dphh.report.bar_tables.MOST_FOLDED", 3)
-    people = dict.fromkeys(("a b", "c d", "a", "b", "c", "d"), (90, 80, 100))
-    (phrases,) = tables_of(counted(people), 99)
-    assert [len(row.folded) for row in phrases.rows] == [2, 1]
+    assert "b c" not in seen.replace("a b c", "").partition("{")[0]
 
 
 def test_other_is_left_out_where_it_is_noise_or_no_time():
@@ -116,28 +97,26 @@ def test_other_is_left_out_where_it_is_noise_or_no_time():
     )  # fmt: skip
 
 
-def test_all_together_is_a_sum_and_only_one_group_is_said_to_be_the_only_one():
+def test_all_together_is_a_sum_where_all_that_was_counted_is_shown():
     noise = {"simultaneous": False}
     people = {
         "a b a b": {"DE": (500, 480, 520), "US": (10, 0, 30)},
-        "c d c d": {"DE": (40, 20, 60), "US": (10, 0, 30)},  # perhaps as many in the US
+        "c d c d": {"DE": (40, 20, 60), "US": (10, 0, 30)},
         "e f e f": {"DE": (40, 20, 60), "US": (25, 5, 45)},
     }
     groups = {text: {**each, "other": (0, 0, 20)} for text, each in people.items()}
     release = within_country(groups, noise=noise)
     (table,) = tables_of(release, 9)
     assert table.names == ("all together", "DE", "US")
-    assert [row.only for row in table.rows] == ["DE", None, None]
     # Noise of 10 users in each of three groups, and what was rounded.
     assert [(row.bars[0].value, row.bars[0].interval_text) for row in table.rows] == [
         (510, "475–545"), (65, "30–100"), (50, "15–85"),
     ]  # fmt: skip
-    page = Seen(page_of(release)).text
-    assert page.count("only DE") == 1 and "several times in “all together”" in page
+    assert "several times in “all together”" in Seen(page_of(release)).text
     for name in ("tokens", "all together"):  # groups are called as their owner likes
         held = {"a b c d": {name: (90, 70, 110), "other": (0, 0, 20)}}
         odd = tables_of(within_country(held, [name], noise), 9)[0]
-        assert odd.names == ("all together", name) and odd.rows[0].only == name
+        assert odd.names == ("all together", name)
     chosen = within_country(people, noise={**noise, "min_users": 5})
     assert tables_of(chosen, 9)[0].groups == ("DE", "US")
 

@@ -22,7 +22,7 @@ SAID = [
     ({"where": "stars <= 2 AND (country = 'D''E')"}, "stars at most 2, country D'E"),
     ({"where": "stars BETWEEN 1 AND 2 and x <> 3"}, "stars 1 to 2, x not 3"),
     ({"where": "a = 1 AND b = 2 OR c = 3"}, "rows where a = 1 AND b = 2 OR c = 3"),
-    ({"where": "(a = 1 OR b = 2) AND c = 3"}, "rows where (a = 1 OR b = 2), c 3"),
+    ({"where": "(a = 1 OR b = 2) AND c = 3"}, "rows where (a = 1 OR b = 2) AND c = 3"),
     ({"where": "(a = 1) OR (b = 2)"}, "rows where (a = 1) OR (b = 2)"),
     ({"where": "a = 1 AND b = CASE WHEN c AND d THEN 1 END"},
      "rows where a = 1 AND b = CASE WHEN c AND d THEN 1 END"),
