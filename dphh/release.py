@@ -182,7 +182,8 @@ class Release(Exports, InNotebooks):
     @checked_call
     def plot(self, top: int = 25) -> Any:
         """An Altair chart of the first `top` items of each table of the page: of users, with their
-        intervals, if users were counted; else of scores. Requires Altair: dphh[plot]."""
+        intervals, if users were counted; else of scores. Requires Altair: dphh[plot]. In a notebook
+        without a network say `alt.renderers.enable("svg")` before."""
         from dphh.report.plot import plot
 
         return plot(self, top)

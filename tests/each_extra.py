@@ -118,6 +118,11 @@ def notebook() -> None:
     outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
     assert "soup today" in "".join(o.data.get("text/html", "") for o in outputs if "data" in o)
     assert not [output for output in outputs if output.get("name") == "stderr"]
+    import altair
+
+    with altair.renderers.enable("svg"):  # as a notebook without a network shows a chart
+        (drawn,) = release_of(written()).plot()._repr_mimebundle_().values()
+    assert drawn.startswith("<svg") and "later" in drawn
 
 
 def delta() -> None:

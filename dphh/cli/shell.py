@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import signal
 import sqlite3
 import sys
@@ -87,4 +88,7 @@ def _run(con: duckdb.DuckDBPyConnection, text: str, as_csv: bool) -> None:
             else:
                 found.show(max_rows=1_000)
     except duckdb.Error as problem:
-        raise click.ClickException(str(problem)) from None
+        said = str(problem)
+        if unfit := re.match(r"Binder Error: Macro dphh_(?:plan_)?(\w+)\(\)", said):
+            said = f"{said}\nFROM dphh_options('{unfit[1]}'); says what each is"
+        raise click.ClickException(said) from None

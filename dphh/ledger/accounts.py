@@ -58,8 +58,8 @@ class Accounts(InNotebooks):
     def __repr__(self) -> str:
         """The ledger's path, and what every account has spent and left."""
         try:
-            said = self.absent() or accounts_text(self.accounts())
-            return f"Ledger({str(self.path)!r})\n{said}"
+            said = [self.absent() or accounts_text(self.accounts()), *self._uncapped_runs()]
+            return "\n".join([f"Ledger({str(self.path)!r})", *said])
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
@@ -69,9 +69,22 @@ class Accounts(InNotebooks):
             accounts = self.accounts() if absent is None else []
             told = [row for account in accounts for row in account._rows()]
             told = told or [(absent or accounts_text(accounts),)]
+            told += [(said,) for said in self._uncapped_runs()]
         except LedgerError as problem:
             told = [(str(problem),)]
         return [("ledger", str(self.path)), *told]
+
+    def _uncapped_runs(self) -> list[str]:
+        """A line on the runs that no account paid for, if the ledger's owner has any."""
+        if self.analyst is not None or self.absent() is not None:
+            return []
+        query = "SELECT count(*) FROM runs WHERE sequence NOT IN (SELECT run FROM charges)"
+        with reading(self.path) as con:
+            ((count,),) = con.execute(query).fetchall()
+        runs = with_noun(count, "run")
+        return (
+            [f"of no account, so that no cap holds: {runs} (`dphh ledger show`)"] if count else []
+        )
 
     @checked_call
     def add(

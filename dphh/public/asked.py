@@ -19,6 +19,7 @@ from dphh.reader.content import Content
 from dphh.reader.corpus import Corpus
 from dphh.reader.views import tokens_of_texts
 from dphh.release import MANIFEST, Release, stored_release
+from dphh.wording.options import shown
 
 
 def with_public_knowledge(
@@ -97,16 +98,22 @@ def _released_items(
 
 def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None) -> list[Any]:
     """Items as lists of tokens: a text is split as the corpus's rows are, and is an error without
-    a corpus; a list stays as it is."""
+    a corpus; a list stays as it is, and is an error if the corpus's rows have no such token."""
     texts = [item for item in items if isinstance(item, str)]
-    if not texts:
-        return [*items]
     if content is None:
-        raise _no_corpus_error(option)
-    if content.reading == "list":
-        return [(item,) if isinstance(item, str) else item for item in items]
-    tokens = iter(tokens_of_texts(texts, content))
-    return [next(tokens) if isinstance(item, str) else item for item in items]
+        if texts:
+            raise _no_corpus_error(option)
+        return [*items]
+    lists = [item for item in items if isinstance(item, (list, tuple))]
+    given = sorted({token for item in lists for token in item if isinstance(token, str) and token})
+    for token, tokens in zip(given, tokens_of_texts(given, content), strict=True):
+        if tokens != (token,):
+            raise UsageError(
+                f"{option}: the corpus has no token {shown(token)}; give a text, which is split "
+                "as its rows are, or tokens as these have them"
+            )
+    split = iter(tokens_of_texts(texts, content))
+    return [next(split) if isinstance(item, str) else item for item in items]
 
 
 def _read_prior(source: Any, options: dict[str, Any], content: Content | None) -> Prior:

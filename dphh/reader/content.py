@@ -41,6 +41,9 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
+#: What stands between the elements of a list as people see them, and where a text gives them.
+BORDER = " → "
+
 # Messages of errors that every engine raises in the same words.
 TOKEN_TOO_LONG_MESSAGE = (
     "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
@@ -60,8 +63,8 @@ GROUP_TYPE_MESSAGE = (
 class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
 
-    The steps, in order: decode, limit the text's length, lower, split, strip, keep, drop, limit
-    the tokens' length, remove empty tokens.
+    The steps, in order: decode, limit the text's length, compose (NFC), lower, split, strip, keep,
+    drop, limit the tokens' length, remove empty tokens.
     """
 
     column: str

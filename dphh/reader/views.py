@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dphh.errors import CorpusError, UsageError
 from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
-from dphh.reader.content import GROUP_TYPE_MESSAGE, Content
+from dphh.reader.content import BORDER, GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.reader.tables import own_type, rows_of_table, schema_of_table
@@ -195,9 +195,9 @@ def _text_to_split_sql(content: Content, column_type: str) -> str:
     """SQL for the text of which tokens are made. A column that has no texts is refused."""
     column = identifier(content.column)
     if column_type == "VARCHAR":
-        return column
+        return f"composed({column})"
     if column_type == "BLOB":
-        return f"first_characters(try(decode({column})), {content.max_text_length})"
+        return f"composed(first_characters(try(decode({column})), {content.max_text_length}))"
     is_list = LIST_TYPE_END.search(column_type)
     if content.reading == "whole" and not is_list:
         return f"CAST({column} AS VARCHAR)"
@@ -261,10 +261,14 @@ def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
 
 
 def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, ...]]:
-    """The tokens of each text, as every engine makes them of a row's content."""
-    expression = tokens_sql(content, "VARCHAR")
+    """The tokens of each text, as every engine makes them of a row's content. A text for a list
+    has the list's elements, with BORDER between them."""
+    rows, kind = pa.array(texts, pa.string()), "VARCHAR"
+    if content.reading == "list":
+        lists = [text.split(BORDER) for text in texts]
+        rows, kind = pa.array(lists, pa.list_(pa.string())), "VARCHAR[]"
     try:
-        found = tokens_by_duckdb(pa.array(texts, pa.string()), content.column, expression)
+        found = tokens_by_duckdb(rows, content.column, tokens_sql(content, kind))
     except duckdb.Error:
         raise UsageError(
             "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dphh.columns import OTHER_GROUP
 from dphh.price import Privacy
+from dphh.reader.content import BORDER
 from dphh.report.rows import rows_of
 from dphh.wording.lines import one_line, with_noun
 
@@ -99,10 +100,6 @@ def are_periods(manifest: Manifest) -> bool:
     declared = groups_of(manifest)[:-1]
     lengths = {len(name) for name in declared}
     return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
-
-
-#: What stands between the elements of a list as people see them.
-BORDER = " → "
 
 
 def joiner_of(manifest: Manifest) -> str:

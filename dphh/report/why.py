@@ -170,8 +170,8 @@ def _tokens_of_phrase(
             raise UsageError("phrase: give a text, or a list of tokens")
         return tokens
     written = release.manifest.get("parameters", {}).get("content")
-    if written is None or written["reading"] == "list":
-        raise UsageError("phrase: found a text, but the corpus had lists; give a list of tokens")
+    if written is None:
+        raise UsageError("phrase: found a text, but the run had no corpus; give a list of tokens")
     (tokens,) = tokens_of([phrase], Content(**written))
     return tokens
 

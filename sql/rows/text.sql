@@ -9,6 +9,14 @@ CASE WHEN strlen(content) > longest THEN left(content, longest) ELSE content END
 CREATE OR REPLACE TEMP MACRO first_tokens(tokens, longest) AS
 CASE WHEN len(tokens) > longest THEN tokens[1:longest] ELSE tokens END;
 
+-- The text in Unicode's normal form NFC: a letter and its accent are one character, whichever way a
+-- program wrote them. DuckDB's function ends a text at a NUL character: such a text stays as it is.
+CREATE OR REPLACE TEMP MACRO composed(content) AS
+CASE
+    WHEN strlen(content) = length(content) OR contains(content, chr(0)) THEN content
+    ELSE nfc_normalize(content)
+END;
+
 -- Unicode's White_Space characters except the space.
 CREATE OR REPLACE TEMP MACRO other_white_space() AS
 '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'

@@ -136,6 +136,8 @@ def test_dphh_shell_has_what_connect_has(own):
     failed = run(own, "shell", "-c", "SELECT 1 AS one; FROM dphh_items()", "--csv")
     assert (failed.returncode, failed.stdout) == (1, "one\n1\n")
     assert "corpus: is missing; give it, as in FROM dphh_items(corpus, ...)" in failed.stderr
+    unfit = run(own, "shell", "-c", "FROM dphh_plan_items('letters', user := 'who')")
+    assert "user_column := NULL" in unfit.stderr and "FROM dphh_options('items');" in unfit.stderr
     file, out = own.folder / "letters.parquet", own.folder / "out"
     typed = f"""
         SELECT corpus FROM dphh_ledger();

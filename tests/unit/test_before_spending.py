@@ -96,6 +96,15 @@ def test_notebooks_show_tables_in_which_nothing_is_markup(folder, ledger):
         assert not [markup for markup in ("<b>", "\u202e") if markup in page]
 
 
+def test_a_ledger_shows_that_there_are_runs_of_no_account(folder, ledger):
+    plan = dphh.items(corpus_of(folder), epsilon=0.5, delta=1e-7)
+    plan.run(ledger=ledger)
+    for shown in (repr(ledger), ledger._repr_html_()):
+        assert "of no account, so that no cap holds: 1 run" in shown
+    ledger.add("notes", corpus_of(folder), 1.0, 1e-6)  # from now on it pays for that run
+    assert "of no account" not in repr(ledger) + ledger._repr_html_()
+
+
 def test_completion_leaves_out_what_dphh_alone_calls(folder, ledger):
     corpus = corpus_of(folder)
     release = dphh.items(corpus, epsilon=0.5, delta=1e-7).run(ledger=ledger)

@@ -26,6 +26,29 @@ def test_a_list_may_be_a_series_or_an_array(words):
     assert asked["of"] == (("a",), ("b",)) and asked["groups"] == ("a", "b")
 
 
+def test_a_text_for_a_list_has_its_elements_as_people_see_them():
+    lists = pl.DataFrame({"who": [1], "tags": [["New York", "a"]]})
+    asked = ["New York → a", "a b", ["b", "New York"]]
+    plan = lists.dphh.counts(user="who", text="tags", of=asked, **COST)
+    assert plan.price["of"] == (("New York", "a"), ("a b",), ("b", "New York"))
+
+
+@pytest.mark.parametrize(
+    "read, token",
+    [
+        ({}, "You"),
+        ({}, "see you"),
+        ({"as_": "list", "lower": True}, "You"),
+        ({"keep": "s.*"}, "you"),
+    ],
+)
+def test_a_token_that_no_row_can_have_is_refused(read, token):
+    corpus = dphh.Corpus("texts.parquet", user="u", text="t", **read)
+    dphh.counts(corpus, of=[["see"]], **COST)
+    with pytest.raises(dphh.UsageError, match=f"of: the corpus has no token '{token}'"):
+        dphh.counts(corpus, of=[["see"], ["see", token]], **COST)
+
+
 def test_integers_are_items_and_groups_of_integer_columns(ledger):
     plan = CODES.dphh.counts(
         user="u", item="code", of=[0, 1], by="stars", groups=range(1, 2), account=None, **COST
