@@ -16,7 +16,7 @@ from dphh.columns import type_name
 from dphh.engines import engine_of, open_host
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.spending import usage_phrase
+from dphh.ledger.spending import UNCAPPED, WHAT_CAPS, usage_phrase
 from dphh.reader.corpus import PROMISE_CONDITION, Corpus, unit_and_columns
 from dphh.reader.files import schemas_of_parquet
 from dphh.reader.paths import parquet_pattern
@@ -186,7 +186,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
             )  # fmt: skip
     if not accounts:
         yield Finding(
-            "ledger", "mind", "no account holds this corpus",
+            "ledger", "mind", UNCAPPED,
             "Nothing limits what is spent on it, and no total is promised to anyone. "
-            "`dphh ledger add NAME CORPUS ...` caps it.",
+            f"{WHAT_CAPS}.",
         )  # fmt: skip

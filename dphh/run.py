@@ -28,6 +28,7 @@ from dphh.files.stopping import received_signal
 from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name
+from dphh.ledger.spending import UNCAPPED, WHAT_CAPS
 from dphh.price import Price
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.identity import state_of_files
@@ -275,10 +276,10 @@ def _say_notes_at_start(
             )
         )
     if booked.new and not booked.accounts:
-        add = "`dphh ledger add` does"
+        told = f"{UNCAPPED}: {WHAT_CAPS}"
         if others:  # as where a folder was copied together with its ledger
-            add = f"{add}; `--replace`, if it is that of {', '.join(others)} in another place"
-        say(Note(f"no account holds this corpus, so nothing caps it; {add}"))
+            told += f"; with `--replace`, if it is that of {', '.join(others)} in another place"
+        say(Note(told))
     if not booked.new:
         say(f"going on with a run that did not finish, attempt {booked.attempt}")
 

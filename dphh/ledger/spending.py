@@ -20,6 +20,10 @@ EDITED = (
     "ledger's file, and nothing that it says of this account is sure"
 )
 
+#: What is said of a corpus that no account holds, and what caps it on each surface.
+UNCAPPED = "no account holds this corpus"
+WHAT_CAPS = "`dphh ledger add`, `Ledger.add` or `dphh_add_corpus` caps it"
+
 
 @dataclass(frozen=True)
 class Account(InNotebooks):

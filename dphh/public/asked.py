@@ -163,7 +163,8 @@ def _unknown_name_error(option: str, named: object) -> UsageError:
     return UsageError(
         f"{option}: {str(named)[:100]} is neither a release's folder, nor a text file with an item "
         "on each line, nor the run id of a release in the ledger (`dphh ledger show` and FROM "
-        f"dphh_releases() list run ids); an item itself stands in a list: {option}=[...]"
+        "dphh_releases() list run ids); items themselves stand in such a file, or in a list in "
+        "Python and in SQL"
     )
 
 

@@ -180,7 +180,7 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
         raise unreadable_files_error(
             corpus,
             f"the start of {shown_file(corpus, file)} is not lines of UTF-8 "
-            f"({type(problem).__name__}); if it is Latin-1, iconv -f LATIN1 -t UTF-8 converts it",
+            f"({type(problem).__name__}); iconv -f LATIN1 -t UTF-8 converts it, or -f UTF-16",
         ) from None
     return lines[0][0] or "" if lines else ""
 

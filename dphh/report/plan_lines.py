@@ -10,7 +10,7 @@ from dphh.columns import OTHER_GROUP
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger, Outlook, Request
 from dphh.ledger.budget import MOST_RUNS_LEFT, part_of
-from dphh.ledger.spending import guarantee_and_usage
+from dphh.ledger.spending import UNCAPPED, WHAT_CAPS, guarantee_and_usage
 from dphh.level import Level
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.set_union.levels import OneRoundAfterChoice, SetUnionLevel
@@ -188,9 +188,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
         outlook = (ledger or Ledger()).outlook(Request.of(price, corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = _account_lines(outlook.accounts) or [
-        ("no cap", "no account holds this corpus: `dphh ledger add ACCOUNT CORPUS ...` caps it")
-    ]
+    lines = _account_lines(outlook.accounts) or [("no cap", f"{UNCAPPED}: {WHAT_CAPS}")]
     if (takes := share_of_cap_line(outlook)) is not None:
         lines.append(("this run", takes))
     refusal = outlook.refusal
