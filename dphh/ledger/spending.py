@@ -22,7 +22,7 @@ EDITED = (
 
 #: What is said of a corpus that no account holds, and what caps it on each surface.
 UNCAPPED = "no account holds this corpus"
-WHAT_CAPS = "`dphh ledger add`, `Ledger.add` or `dphh_add_corpus` caps it"
+WHAT_CAPS = "`dphh ledger add`, `Ledger.add`, `dphh_add_corpus` cap it"
 
 
 @dataclass(frozen=True)
