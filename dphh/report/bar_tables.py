@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
 from dphh.privacy.changes import shares, total
-from dphh.reader.content import BORDER
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
