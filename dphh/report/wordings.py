@@ -21,12 +21,10 @@ from typing import Any
 
 Tokens = tuple[str, ...]
 
-#: "Most" of those who hold something.
-MOST = 3 / 4
+#: "Most" of those who hold something, and "few" of them.
+MOST, FEW = 3 / 4, 1 / 4
 #: Of an overlap, that it is none is told apart by so many sigmas: it is made of three numbers.
 SURE = 2 * sqrt(3)
-#: A token is loose at an end of a gram if fewer than this share of those who hold it hold the gram.
-FEW = 1 / 4
 #: A phrase has so many words of its own, together: of each word, the share of those who say it who
 #: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
 OWN_WORDS = 1.75
@@ -89,43 +87,34 @@ class Grams:
         return self.held_with(gram, counted, shared) > self.users[gram] / 2
 
     def core(self, gram: Tokens) -> Tokens:
-        """The gram without loose ends: tokens that fewer than FEW of those who hold them say here,
-        if fewer than MOST of those who hold the rest say it so, or FEW say it with another. Then a
-        part of it, if clearly more people say that, it has words of its own, and no FEW of them go
-        on in another way."""
-        while len(gram) > 1:
-            held = self.users[gram]
-            rests = [
-                (self.users[rest], rest)
-                for end, rest in ((gram[:1], gram[1:]), (gram[-1:], gram[:-1]))
-                if rest in self.users
-                and held < FEW * self.users.get(end, 0)
-                and (held < MOST * self.users[rest] or self._varies(gram, rest))
-            ]
-            if not rests:
-                break
-            gram = max(rests)[1]
+        """The part of a gram, or all of it, that has most words of its own, of those that no FEW of
+        their people go on in another way: a single token, if these stand together as chance has
+        it."""
         parts = (
-            (len(run), self.users[run], run)
-            for run in runs(gram, range(2, len(gram)))
-            if run in self.users
-            and self.users[gram] < MOST * self.users[run] - self.sigma
-            and self.own_words(run, self.users[run]) >= OWN_WORDS
-            and not self._goes_on(run, gram)
+            run
+            for run in runs(gram, range(len(gram), 0, -1))
+            if run in self.users and not (1 < len(run) < len(gram) and self._goes_on(run, gram))
         )
-        return max(parts, default=(0, 0, gram))[-1]
+        return max(parts, key=lambda run: self.own_words(run, self.users[run]))
 
     def _goes_on(self, run: Tokens, gram: Tokens) -> bool:
         """Whether FEW of those who hold a run say it with a token more that is not in this gram,
-        and is not loose there."""
+        and FEW of those who hold that token say it so."""
         inside = {*runs(gram, [len(run) + 1])}
-        others = [(each, each[:1]) for each in self._longer[run, True]]
-        others += [(each, each[-1:]) for each in self._longer[run, False]]
         return any(
-            self.users[each] > FEW * max(self.users[run], self.users.get(end, 0))
-            for each, end in others
+            self.users[each] > FEW * max(self.users[run], self.users.get(token, 0))
+            for each, token in self._longer[run]
             if each not in inside
         )
+
+    @cached_property
+    def _longer(self) -> Mapping[Tokens, list[tuple[Tokens, Tokens]]]:
+        """The grams of a token more, each with that token."""
+        longer: dict[Tokens, list[tuple[Tokens, Tokens]]] = defaultdict(list)
+        for gram in self.users:
+            longer[gram[1:]].append((gram, gram[:1]))
+            longer[gram[:-1]].append((gram, gram[-1:]))
+        return longer
 
     def own_words(self, tokens: Tokens, held: float) -> float:
         """How many words are a wording's own: of each, the share of its people who say this.
@@ -133,20 +122,6 @@ class Grams:
         What is not released is held by fewer, as far as is known by these alone."""
         shares = (held / max(self.users.get((token,), held), 1) for token in dict.fromkeys(tokens))
         return sum(min(share, 1) for share in shares)
-
-    def _varies(self, gram: Tokens, rest: Tokens) -> bool:
-        """Whether FEW of those who hold the rest say it with another token in place of this."""
-        others = self._longer[rest, gram[1:] == rest]
-        return any(self.users[each] > FEW * self.users[rest] for each in others if each != gram)
-
-    @cached_property
-    def _longer(self) -> Mapping[tuple[Tokens, bool], list[Tokens]]:
-        """The grams of a token more: those that begin, or else end, with it."""
-        longer: dict[tuple[Tokens, bool], list[Tokens]] = defaultdict(list)
-        for gram in self.users:
-            longer[gram[1:], True].append(gram)
-            longer[gram[:-1], False].append(gram)
-        return longer
 
     def counted(self, tokens: Tokens, like: Tokens) -> Tokens:
         """Of the grams of a wording that about as many hold as `like`, and that most tables of the
@@ -180,7 +155,7 @@ def wordings(
     whole: Sequence[Tokens], grams: Grams, order: Callable[[Tokens], Any]
 ) -> tuple[list[Wording], list[Tokens]]:
     """One wording for all grams that are pieces of one; and the loose grams, whose tokens stand
-    together as chance has it, and of which no two are left without loose ends.
+    together as chance has it.
 
     whole: the grams of two tokens or more that no longer one contains. order: which are first."""
     core_of = {gram: grams.core(gram) for gram in whole}

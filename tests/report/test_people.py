@@ -74,7 +74,7 @@ def test_phrases_go_by_their_numbers_and_those_without_words_of_their_own_are_fo
 
 def test_a_phrase_has_one_row_and_its_pieces_have_none():
     people = {
-        "a b c": (90, 80, 100), "a b": (95, 85, 105), "b c": (300, 290, 310), "a": (99, 89, 109),
+        "a b c": (90, 80, 100), "a b": (95, 85, 105), "b c": (96, 86, 106), "a": (99, 89, 109),
         "b": (400, 390, 410), "c": (310, 300, 320), "b d": (50, 40, 60), "d": (55, 45, 65),
         "e": (500, 490, 510), "f": (60, 50, 70),
     }  # fmt: skip
