@@ -12,38 +12,18 @@ from dphh.mechanisms.running import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.views import view_statements
+from dphh.reader.views import SOURCE_TABLE_NAME, view_statements
 from dphh.registry import draws_of
 from dphh.sql import literal, query, query_paths
 
-#: The name in the text for a corpus that is a table or a frame.
-CORPUS_TABLE_NAME = "corpus_rows"
-#: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
-PARAMETER_MEANINGS = {
-    "g": "the values of the query above, looked up by key",
-    "given": "the items that are counted, to be looked up",
-    "keys": "the values of the query above, looked up by key",
-    "prefix_values": "how many values there are: a prefix of the level below, and what comes next",
-    "purse": "what each user may spend, as a squared norm on the grid",
-    "released": "what was released before, with the numbers of these, to be looked up",
-    "rule": "how much a user adds to each of the keys that they hold, to be looked up",
-    "salt": "64 random bits, drawn for this level",
-    "sigma": "the noise of the counts, from how many items are found",
-    "scale": "what a squared norm of 1 in purses is on the grid of the counts",
-    "spending": "which part of a purse the round takes, from what is expected to be found",
-    "threshold": "the least weight that noise reaches as seldom as `spurious` asks, from the level "
-    "below",
-    "user_bins": "how many bins of users: by list size, and by purse",
-    "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
-    "w": "the values of the query above, looked up by key",
-    "words_of_corpus": "how many different words the corpus has",
-}
 PLAN_SQL_HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
--- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
--- stand for values that no plan can know; a comment says what each follows from. Steps below a
--- title with "if" are of a run that found so much, or so little, before them. Not shown: tables of
--- earlier releases, which a query's comment calls public, and the drops of tables."""
+-- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $w
+-- stand for values that no plan can know: $salt for 64 random bits, drawn for a level, $sigma and
+-- $threshold for noise and a threshold that follow from what was found; a query's comment says what
+-- others are. Steps below a title with "if" are of a run that found so much, or so little, before
+-- them. Not shown: tables of earlier releases, which a query's comment calls public, and the drops
+-- of tables."""
 _SUFFIX_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER_PATTERN = re.compile(r"\$([a-z_]\w*)")
 
@@ -62,18 +42,12 @@ def plan_sql(price: Price, corpus: Corpus | None) -> str:
 
 
 def step_sql(listed: Step) -> str:
-    """A step's query, with known values in place of their parameters, and with comments on the
-    other parameters."""
+    """A step's query, with known values in place of their parameters."""
     step, known = listed
     if " " in step:  # a line of SQL, not the name of a step
         return step
-    known = {"is_test": False, **known}
-    text = with_values(query(step).strip(), known)
-    unknown = {*_PARAMETER_PATTERN.findall(text)} - known.keys()
-    meanings = "".join(
-        f"-- ${name}: {said}\n" for name, said in PARAMETER_MEANINGS.items() if name in unknown
-    )
-    return f"-- sql/{query_paths(step)[0]}\n{meanings}{text}{'' if text.endswith(';') else ';'}"
+    text = with_values(query(step).strip(), {"is_test": False, **known})
+    return f"-- sql/{query_paths(step)[0]}\n{text}{'' if text.endswith(';') else ';'}"
 
 
 def with_values(text: str, known: Mapping[str, Any]) -> str:
@@ -112,7 +86,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
     is made without reading the corpus."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
-    content, relation = corpus.content, CORPUS_TABLE_NAME
+    content, relation = corpus.content, SOURCE_TABLE_NAME
     if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
         relation = f"read_parquet({sql_literal(places)}, union_by_name = true)"
@@ -124,7 +98,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
     ]
-    if relation == CORPUS_TABLE_NAME:
-        said.append(f"-- {CORPUS_TABLE_NAME} is a table or view with these columns.")
+    if relation == SOURCE_TABLE_NAME:
+        said.append(f"-- {relation} is a table or view with these columns.")
     statements = view_statements(corpus, types, relation)
     return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)

@@ -170,19 +170,12 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
         raise UsageError(f"by: found {shown(by)}; name the column whose values are the groups")
     listed = map(str.strip, groups.split(",")) if isinstance(groups, str) else groups
     declared = [*listed] if isinstance(listed, Iterable) else []
-    if not any(declared) or not all(isinstance(group, str) for group in declared):
+    are_texts = all(isinstance(group, str) and group for group in declared)
+    if not declared or not are_texts or OTHER_GROUP in declared:
         raise UsageError(
-            f"groups: missing, or not all texts; give the values of the column {by!r}, such as "
-            "['DE', 'FR']; all others are counted together"
-        )
-    if "" in declared:
-        raise UsageError(
-            "groups: found an empty value, as between two commas; leave it out: rows with an empty "
-            f"text are counted as {OTHER_GROUP!r}"
-        )
-    if OTHER_GROUP in declared:
-        raise UsageError(
-            f"groups: found {OTHER_GROUP!r}, which is the name for all others; leave it out"
+            f"groups: missing, not all texts, or one is empty or {OTHER_GROUP!r}; give the values "
+            f"of the column {by!r}, such as ['DE', 'FR']; all others are counted together, as "
+            f"{OTHER_GROUP!r}"
         )
     return tuple(sorted(set(declared)))
 
@@ -201,42 +194,3 @@ def stored_table(data: bytes) -> pa.Table:
     process ends; releasing it then without Python's global lock aborts the process.
     """
     return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-
-
-#: A file that somebody sent may take this many times its own size in memory, or this many bytes if
-#: that is more.
-_MOST_EXPANSION, _ALWAYS_ALLOWED = 200, 64 * 2**20
-#: About what a value takes in memory, besides the characters of a text.
-_BYTES_OF_VALUE = 16
-
-
-def sent_table(data: bytes) -> pa.Table:
-    """The table of a release's file that somebody sent, with texts in dictionaries. Refuses one of
-    a few kilobytes that would take gigabytes: of millions of equal rows, or of one long text that
-    each row repeats. What the file says of its sizes is believed."""
-    file = pq.ParquetFile(pa.BufferReader(data))
-    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
-    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
-    takes = sum(_BYTES_OF_VALUE * each.num_values + each.total_uncompressed_size for each in chunks)
-    _check_expansion(takes, len(data))
-    leaves = [file.schema.column(place) for place in range(len(file.schema))]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    reader = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
-    # One by one: Arrow cannot read lists in dictionaries over several, as of a million rows.
-    parts = [reader.read_row_group(place, use_threads=False) for place in range(len(groups))]
-    table = pa.concat_tables(parts) if parts else reader.read(use_threads=False)
-    for chunk in (chunk for column in table.columns for chunk in column.chunks):
-        values = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
-        if pa.types.is_dictionary(values.type):
-            lengths = pc.binary_length(values.dictionary).take(values.indices)
-            takes += pc.sum(lengths.cast(pa.int64())).as_py() or 0
-    _check_expansion(takes, len(data))
-    return table
-
-
-def _check_expansion(takes: int, size: int) -> None:
-    if takes > max(_ALWAYS_ALLOWED, _MOST_EXPANSION * size):
-        raise UsageError(
-            f"release: its table has {size:,} bytes and would take {takes:,} in memory, which no "
-            "release does; get it again from the ledger that paid for it"
-        )
