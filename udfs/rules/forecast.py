@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from dphh.udfs.arrays import Integers, all_in_first_row, lengths_of, lists_of, one_array, values_of
 from dphh.udfs.kernel.contributions import (
+    HeldKeys,
     distinct_pairs,
     first_occurrences,
     pieces_of_users,
@@ -150,29 +151,30 @@ class Spending:
         climbs: Integers,
         expected: Integers,
     ) -> list[tuple[Integers, Integers]]:
-        """How users are counted in round 1: the squared norm that each spends on it, and the bin:
-        of the list size, of the purse and, where finds are counted, of those expected."""
-        lists, cells, *_ = self.bins_by_kind
-        parts_and_bins = [
-            (1, bins_of_list_sizes(sizes)),
-            (1, lists + self.cells_of_purses(purses, climbs)),
-        ]
-        if self.reserve is not None:
-            of_finds = lists + cells + bins_of_list_sizes(np.maximum(expected, 1))
-            parts_and_bins.append((PARTS_FOR_FINDS, of_finds))
-        return [(spent * part // COUNTS_DIVISOR, bins) for part, bins in parts_and_bins]
+        """How users are counted in round 1: for each kind of bins, the squared norm that each user
+        spends on it, and the user's bin."""
+        lists, cells, *_ = (bins for _, bins in self.kinds_of_bins)
+        bins_by_kind = (
+            bins_of_list_sizes(sizes),
+            lists + self.cells_of_purses(purses, climbs),
+            lists + cells + bins_of_list_sizes(np.maximum(expected, 1)),
+        )
+        kinds = zip(self.kinds_of_bins, bins_by_kind, strict=False)
+        return [(spent * part // COUNTS_DIVISOR, bins) for (part, _), bins in kinds]
 
     @property
-    def bins_by_kind(self) -> tuple[int, ...]:
-        """How many bins round 1 has for users: by list size, by purse and, where finds are counted,
-        by expected finds."""
+    def kinds_of_bins(self) -> tuple[tuple[int, int], ...]:
+        """The kinds of bins of users in round 1: by list size, by purse and, where finds are
+        counted, by expected finds. For each, how many hundredths of what a user spends go to it,
+        and how many bins it has."""
         lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(self.parts)
-        return (lists, cells) if self.reserve is None else (lists, cells, lists)
+        of_finds = () if self.reserve is None else ((PARTS_FOR_FINDS, lists),)
+        return (1, lists), (1, cells), *of_finds
 
     @property
     def parts_for_grams(self) -> int:
         """How many hundredths of what a user spends in round 1 go to the grams."""
-        return COUNTS_DIVISOR - 2 - (PARTS_FOR_FINDS if self.reserve is not None else 0)
+        return COUNTS_DIVISOR - sum(part for part, _ in self.kinds_of_bins)
 
     def cells_of_purses(self, purses: Integers, climbs: Integers) -> Integers:
         """A purse's cell: PURSE_PARTS for each number of levels that the user can climb."""
@@ -219,6 +221,16 @@ class _Purses:
         return {name: lists_of(users_of_rows, of.astype(kind)) for (name, kind), of in columns}
 
 
+def _spent_in_round_1(
+    spending: Spending, purse: _Purses, held: HeldKeys, longer: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """What users of these purses spend in round 1; what they could; and how many finds they are
+    expected to hold."""
+    expected = spending.expected(purse.finds, held.key_counts, longer)
+    free = spending.to_spend(purse.left, expected)
+    return spending.of_round_1(free, held.key_counts > 0), free, expected
+
+
 def round_1_contributions(
     lengths: Any,
     keys: Any,
@@ -246,9 +258,7 @@ def round_1_contributions(
         climbs, longer = levels_to_climb(
             counts[users], held_keys[positions], len(spending.parts) - 1
         )
-        expected = spending.expected(purse.finds, sizes, longer)
-        free = spending.to_spend(purse.left, expected)
-        spent = spending.of_round_1(free, sizes > 0)
+        spent, free, expected = _spent_in_round_1(spending, purse, held, longer)
         of_grams = spent * spending.parts_for_grams
         each = floor_roots(of_grams // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
         sums.append(sums_by_key(held.keys, each.take(held.owner), keeps_zeros=True))
@@ -301,8 +311,7 @@ def later_round_contributions(
         else:
             most = len(spending.parts) - 1
             climbs, longer = levels_to_climb(counts[users], held_keys[positions], most)
-            expected = spending.expected(purse.finds, held.key_counts, longer)
-            left = left - spending.of_round_1(spending.to_spend(left, expected), holds)
+            left = left - _spent_in_round_1(spending, purse, held, longer)[0]
         expected = spending.expected(purse.finds, undecided, longer)
         free = spending.to_spend(left, expected, later=True)
         squares = np.bincount(held.owner, g * g, len(holds)).astype(np.int64)

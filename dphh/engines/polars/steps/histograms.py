@@ -1,4 +1,5 @@
-"""Histograms of what users add: over words (`sql/set_union`), over public keys (`sql/counts`)."""
+"""Histograms of what users add, over words and over public keys. The comments of `sql/set_union`
+and `sql/counts` explain the steps."""
 
 from __future__ import annotations
 

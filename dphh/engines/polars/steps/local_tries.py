@@ -1,5 +1,5 @@
-"""LDP TrieHH: the words on devices, and what the devices of one level report: `sql/ldp_trie`. What
-draws, draws on collected frames."""
+"""LDP TrieHH: `sql/ldp_trie`, whose comments explain the steps. What draws, draws on collected
+frames."""
 
 from __future__ import annotations
 

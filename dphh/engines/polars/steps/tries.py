@@ -1,5 +1,5 @@
-"""TrieHH: one sequence a user, and the votes of users whose prefix is in the trie: `sql/trie`.
-What draws, draws on collected frames."""
+"""TrieHH: `sql/trie`, whose comments explain the steps. What draws, draws on collected frames.
+(Counts are Int64: Polars counts in 32 bits.)"""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 
 @step
-def contents_of_users(host: PolarsHost) -> Tables:
-    """(In SQL this table has each user's contents, which are not yet tokens.)"""
+def sequences_of_rows(host: PolarsHost) -> Tables:
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
-    sequences = host.collect("contents_of_users", held)
+    sequences = host.collect("sequences_of_rows", held)
     refuse_null_users(sequences["user_id"])
-    return {"contents_of_users": sequences}
+    return {"sequences_of_rows": sequences}
 
 
 def refuse_null_users(users: pl.Series) -> None:
@@ -36,7 +35,7 @@ def refuse_null_users(users: pl.Series) -> None:
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     """(To sort each user's sequences alone would take three times as long as this one sort.)"""
-    sequences = host.table("contents_of_users")
+    sequences = host.table("sequences_of_rows")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
@@ -45,14 +44,16 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
     places = users["rows"].cum_sum() - users["rows"] + words % users["rows"]
-    chosen = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
-    return {"chosen": users.select("user_id").with_columns(chosen)}
+    drawn = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
+    of_several_rows = users.select("user_id").with_columns(drawn)
+    of_one_row = sequences.join(of_several_rows.lazy(), on="user_id", how="anti")
+    return {"chosen": pl.concat([of_one_row, of_several_rows.lazy()])}
 
 
 @step
 def sequences_most_frequent(host: PolarsHost) -> Tables:
     local_counts = (
-        host.table("contents_of_users")
+        host.table("sequences_of_rows")
         .group_by("user_id", "tokens")
         .agg(appearances=pl.len().cast(pl.Int64))
     )
@@ -71,10 +72,7 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 @step
 def walkers(host: PolarsHost) -> Tables:
-    chosen = host.table("chosen")
-    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
-    sequences = pl.concat([of_one_row, chosen])
-    together = sequences.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    together = host.table("chosen").group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
 
