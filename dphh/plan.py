@@ -18,7 +18,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
-from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb, price_again
 from dphh.run import run as run_plan
 from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
@@ -146,24 +146,10 @@ def _plan_made_again(plan_json: Any) -> Plan:
         raise UsageError(
             f"plan: found the verb {name!r}, which this dphh lacks; make the plan again"
         )
-    verb, corpus = VERBS[name], plan_json["corpus"]
-    parameters = {
-        option: _tuples_for_lists(value) for option, value in plan_json["parameters"].items()
-    }
-    try:
-        price = verb.price(**parameters)
-    except TypeError:
-        raise UsageError(
-            f"plan: `{verb.name}` does not have all of the parameters {', '.join(parameters)}; "
-            "make the plan again"
-        ) from None
-    if corpus is None:
+    price = price_again(name, plan_json["parameters"])
+    if (corpus := plan_json["corpus"]) is None:
         return Plan(price)
-    return Plan(price, verb.read(corpus_from_json(corpus, account=corpus["account"]), price))
-
-
-def _tuples_for_lists(value: Any) -> Parameter:
-    return tuple(map(_tuples_for_lists, value)) if isinstance(value, list) else value
+    return Plan(price, VERBS[name].read(corpus_from_json(corpus, account=corpus["account"]), price))
 
 
 def asks_for_counts(options: Mapping[str, Any]) -> bool:
