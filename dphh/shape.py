@@ -84,6 +84,10 @@ def is_like(pattern: str) -> Callable[[Any], bool]:
     return lambda value: is_text(value) and re.fullmatch(pattern, value) is not None
 
 
+def values_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(test, value.values()))
+
+
 _COUNT = is_whole(0, 2**53)
 _VERSION = is_like(r"[\w.+-]{1,40}")
 
@@ -111,13 +115,47 @@ _DECIDED: dict[str, Shape] = {
         }
     ],
 }
+#: What a page reads, of whatever version made the release.
+_PRIVACY: Shape = {
+    "epsilon": is_amount,
+    "delta": lambda value: is_amount(value) and 0 < value < 1,
+    "unit": is_text,
+    "adjacency": is_text,
+    "theorem": is_text,
+    "delta_shares": values_of(is_amount),
+    "caveats": is_texts,
+    "warnings?": is_texts,
+    "central_epsilon?": is_amount,
+    "user_epsilon?": is_amount,
+    "shuffled_epsilon?": is_amount,
+    "shuffled_user_epsilon?": is_amount,
+    "protects": one_of("user", "combination", "contribution"),
+    "provided?": is_text,
+}
+_PARAMETERS: Shape = {
+    "user": any_of(is_text, is_texts),
+    "content": {},
+    "by?": any_of(is_text, is_null),
+    "groups?": is_texts,
+    "min_users?": any_of(_COUNT, is_null),
+    "of?": [is_texts],
+    "domain?": [is_texts],
+}
 MANIFEST: Shape = {
     "verb": one_of("items", "ngrams", "counts", "trie", "ldp_trie"),
     "run_id": is_text,
     "day": is_like(r"\d{4}-\d\d-\d\d"),
     "is_test": is_truth,
-    "parameters": {"user": any_of(is_text, is_texts), "content": {}},
-    "privacy": {},
+    "method": is_text,
+    "parameters": _PARAMETERS,
+    "privacy": _PRIVACY,
+    "finds": {
+        "what": is_text,
+        "probability": is_amount,
+        "users": _COUNT,
+        "users_by_length": [lambda pair: misfit(pair, [_COUNT]) is None and len(pair) == 2],
+    },
+    "events": [values_of(any_of(is_text, is_amount))],
     "levels": [{"level": is_whole(1, 2**31 - 1), "kind": is_text, "released": _COUNT, **_DECIDED}],
     "counting?": {"counted": is_whole(0, MOST_KEYS), **_DECIDED},
     "prior?": {"words": _COUNT, "digest": is_text, "run_id?": is_text},

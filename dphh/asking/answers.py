@@ -24,7 +24,7 @@ from dphh.verifying import WAITS, verify
 from dphh.wording.options import check_choice, shown_default
 
 
-def answer_without_plan(macro: Macro, arguments: Mapping[str, str], ledger: Ledger) -> pa.Table:
+def answer_without_plan(macro: Macro, arguments: Mapping[str, Any], ledger: Ledger) -> pa.Table:
     """The answer of a macro that neither prices nor runs a plan. An analyst's ledger has only what
     is the analyst's."""
     rows: Sequence[tuple[Any, ...]]

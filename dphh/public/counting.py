@@ -38,7 +38,7 @@ LARGE_TEXT_WORDS = 1_000_000
 #: The columns of a public table.
 ITEM, COUNT = "item", "count"
 #: The version of the counting queries. Counts that another version cached are not used.
-_VERSION_OF_COUNTING = 4
+_VERSION_OF_COUNTING = 5
 
 
 def prior_of_text(source: Any, column: str, content: Content, max_n: int) -> Prior:

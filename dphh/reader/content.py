@@ -60,8 +60,8 @@ GROUP_TYPE_MESSAGE = (
 class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
 
-    The steps, in order: decode, limit the text's length, compose (NFC), lower, split, strip, keep,
-    drop, limit the tokens' length, remove empty tokens.
+    The steps, in order: decode, limit the text's length, compose (NFC), lower and compose, split,
+    strip, keep, drop, limit the tokens' length, remove empty tokens.
     """
 
     column: str

@@ -155,7 +155,7 @@ def tokens_sql(content: Content, column_type: str) -> str:
         return _cleaned_tokens_sql(tokens, content)
     text = _text_to_split_sql(content, column_type)
     if content.lower:
-        text = f"lower({text})"
+        text = f"composed(lower({text}))"  # a letter in lower case may compose where it did not
     if content.reading == "whole":
         tokens = f"[{text}]"
     elif content.reading == "characters":

@@ -333,6 +333,7 @@ def texts_by_user(users_of_texts: Integers) -> Iterator[tuple[Integers, Integers
     users have numbers from -1 to 2^31 (`Vocabulary.ids`), and there are fewer texts than 2^32. In
     place, since allocating memory costs more than the sort.
     """
+    assert len(users_of_texts) <= 1 << 32  # more would make two users one
     bits = np.uint64(max(len(users_of_texts) - 1, 0).bit_length())
     users_of_texts += 1
     pairs = users_of_texts.view(np.uint64)

@@ -51,7 +51,7 @@ def weight(bits: int, items_held: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BoundedWeights:
-    """What users add to each of the keys that they hold: vectors of an L2 norm of 2^grid_bits.
+    """What users add to each of the keys that they hold: their L2 norms are at most 2^grid_bits.
 
     Without `w`, the weighted Gaussian policy (Gopi et al. 2020): floor(2^grid_bits / sqrt(t)) for
     each of t keys. With it, in proportion to w, the relative weight of each key by earlier noised
