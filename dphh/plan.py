@@ -111,24 +111,26 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     """The plan that `to_json` or `dumps` wrote. A table in memory is not part of that text: pass it
     again as `run(corpus=...)`.
 
-    A price in a file is not trusted. The plan is made again from its verb and its parameters, and
-    must equal what the text says.
+    A price in a file is not trusted. The plan is made again from its verb, its parameters and its
+    corpus, and must equal what the text says.
     """
     try:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
-        if isinstance(said, dict):  # what `--plan --json` says of accounts was so then
-            said.pop("ledger", None)
-    except (TypeError, ValueError) as problem:
-        raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
-    check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
-    try:
-        plan = _plan_made_again(said)
+        said.pop("ledger", None)  # what `--plan --json` says of accounts was so then
+        check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
+        verb, corpus = VERBS[said["verb"]], said["corpus"]
+        parameters = {name: _tuples_for_lists(value) for name, value in said["parameters"].items()}
+        plan = Plan(verb.price(**parameters))
+        if corpus is not None:
+            there = corpus_from_json(corpus, account=corpus["account"])
+            plan = Plan(plan.price, verb.read(there, plan.price))
     except UsageError:
         raise
-    except KeyError as problem:
-        raise UsageError(f"plan: {problem} is missing; pass what Plan.to_json() returned") from None
-    except (AttributeError, TypeError, ValueError):
-        raise UsageError("plan: it is malformed; pass what Plan.to_json() returned") from None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UsageError(
+            "plan: this dphh cannot make it again: it is not what Plan.dumps() wrote, or another "
+            "version wrote it. Make the plan again"
+        ) from None
     anew = json.loads(json.dumps(plan.to_json()))
     if wrong := [name for name in {**anew, **said} if anew.get(name) != said.get(name)]:
         raise UsageError(
@@ -138,28 +140,6 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         )
     is_of_table = plan.corpus is not None and plan.corpus.kind != "path"
     return Plan(plan.price) if is_of_table else plan
-
-
-def _plan_made_again(plan_json: Any) -> Plan:
-    """The plan that this dphh makes of the verb, the parameters and the corpus of a plan's JSON."""
-    if (name := plan_json["verb"]) not in VERBS:
-        raise UsageError(
-            f"plan: found the verb {name!r}, which this dphh lacks; make the plan again"
-        )
-    verb, corpus = VERBS[name], plan_json["corpus"]
-    parameters = {
-        option: _tuples_for_lists(value) for option, value in plan_json["parameters"].items()
-    }
-    try:
-        price = verb.price(**parameters)
-    except TypeError:
-        raise UsageError(
-            f"plan: `{verb.name}` does not have all of the parameters {', '.join(parameters)}; "
-            "make the plan again"
-        ) from None
-    if corpus is None:
-        return Plan(price)
-    return Plan(price, verb.read(corpus_from_json(corpus, account=corpus["account"]), price))
 
 
 def _tuples_for_lists(value: Any) -> Parameter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import (
-    DIGEST_FIELD,
-    as_parquet,
-    as_release_table,
-    sent_table,
-    stored_table,
-)
+from dphh.columns import DIGEST_FIELD, as_parquet, as_release_table, stored_table
 from dphh.errors import UsageError
 from dphh.exports import Exports
 from dphh.files.whole_files import unwritable_error, write_unless_other_file, write_whole
@@ -247,21 +241,12 @@ class Release(Exports, InNotebooks):
         return release
 
     @classmethod
-    def from_parquet(
-        cls,
-        data: bytes,
-        manifest: dict[str, Any],
-        *,
-        read: Callable[[bytes], pa.Table] = stored_table,
-    ) -> Release:
-        """The release of a table's file and a manifest, as the ledger stores them. `read`: how the
-        file is read."""
+    def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
+        """The release of a table's file and a manifest, as the ledger stores them."""
         try:
-            table = read(data)
+            table = stored_table(data)
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
-        except UsageError:
-            raise
         except (pa.ArrowException, KeyError, OSError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
@@ -309,8 +294,7 @@ def stored_release(book: Ledger, run_id: str) -> Release:
 
 
 def release_as_stored(found: StoredRelease) -> Release:
-    made = Release.from_parquet(found.parquet, found.manifest)
-    return Release(made.table, made.manifest, found.parquet)
+    return replace(Release.from_parquet(found.parquet, found.manifest), stored=found.parquet)
 
 
 def release_of_files(table: bytes, manifest: bytes) -> Release:
@@ -319,7 +303,7 @@ def release_of_files(table: bytes, manifest: bytes) -> Release:
         said = json.loads(manifest.decode())
     except (ValueError, RecursionError):
         raise UsageError(f"release: {MANIFEST} is not JSON; it must not be passed on") from None
-    return Release.from_parquet(table, said, read=sent_table)
+    return Release.from_parquet(table, said)
 
 
 def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:
@@ -328,8 +312,6 @@ def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = 
     known, other rows of this run, such as all of them where `top` has a few."""
     out = local_path_to_write("out", folder).absolute()
     try:
-        run_ids, digests = _releases_in(out)
-        taken = not run_ids <= {run_id} - {None} or not (digest is None or digests <= {digest})
         # A link to nowhere is tried too: no folder can be made there.
         existing = next(each for each in (out, *out.parents) if each.exists() or each.is_symlink())
         with tempfile.TemporaryFile(dir=existing):
@@ -338,7 +320,7 @@ def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = 
         raise UsageError(
             f"out: {out} cannot be written ({problem.strerror}); give another folder"
         ) from None
-    if taken:
+    if _has_other_release(out, run_id, digest):
         raise UsageError(
             f"out: {out} already contains another release, which was paid for; "
             "give a new folder, or move that release"
@@ -346,24 +328,21 @@ def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = 
     return out
 
 
-def _releases_in(out: Path) -> tuple[set[str | None], set[str | None]]:
-    """The run ids in a folder's table and manifest, of which an interrupted write leaves only the
-    table, and the table's hash in the manifest. None stands for a file without one."""
-    run_ids: set[str | None] = set()
-    digests: set[str | None] = set()
-    if (out / TABLE).exists():
-        try:
-            run_ids.add(_run_id_of(pq.read_schema(out / TABLE)))
-        except (OSError, ValueError):
-            run_ids.add(None)
-    if (out / MANIFEST).exists():
-        try:
-            manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-            run_ids.add(manifest.get("run_id"))
-            digests.add(manifest.get(DIGEST_FIELD))
-        except (OSError, ValueError, AttributeError):
-            run_ids.add(None)
-    return run_ids, digests
+def _has_other_release(out: Path, run_id: str | None, digest: str | None) -> bool:
+    """Whether a folder has another release, or a file that is none. An interrupted write leaves
+    only the table."""
+    run_ids = []
+    try:
+        if (out / TABLE).exists():
+            run_ids.append(_run_id_of(pq.read_schema(out / TABLE)))
+        if (out / MANIFEST).exists():
+            manifest = json.loads((out / MANIFEST).read_bytes())
+            run_ids.append(manifest.get("run_id"))
+            if digest not in (None, manifest.get(DIGEST_FIELD)):
+                return True
+    except (AttributeError, OSError, ValueError):
+        return True
+    return any(run_id is None or each != run_id for each in run_ids)
 
 
 def _run_id_of(schema: Any) -> str | None:

@@ -17,11 +17,10 @@ Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen
 after the other; their sigmas, epsilons and deltas must not depend on the data.
 
 A set union is a Gaussian release and a (0, delta)-DP step. If it comes first, and all other events
-are of these two kinds, no user pays both in full: a user whose kept items are new to the share x
-has the pair of a Gaussian of sigma / sqrt(1 - x) and of an infinite loss of x delta, and the
-composition is the maximum over x. This holds for the first event only. The share x of a later event
-may depend on the outcomes of earlier releases, because these may decide what is asked, and then
-the maximum over x may be inside an expectation; a later set union pays for both, which is safe.
+are of these two kinds, no user pays both in full: the composition is the maximum over the share x
+of a user's kept items that are new, of a Gaussian of sigma / sqrt(1 - x) and an infinite loss of
+x delta (docs/items.md). A later set union pays for both: its x may depend on the outcomes of
+earlier releases (docs/composition.md).
 
 Where a Gaussian release of mu = 1/sigma_0 comes first, and a set union or rounds follow, as it
 shows (`ChosenUnionEvent`), that expectation is computed: with M(epsilon) the maximum over x of the
@@ -44,7 +43,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from dphh.errors import UsageError
 from dphh.privacy.events import ChosenUnionEvent, Cost, Event, SetUnionEvent, cost_of, costs_of
 from dphh.privacy.gaussian import (
     ROUNDING_MARGIN,
@@ -93,8 +91,6 @@ class Composition:
             return self._delta_after_first_release(epsilon)
         if self.by_new_share:
             return max(some.delta(epsilon) for some in self.by_new_share)
-        if math.isnan(epsilon):
-            raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
         finite = gaussian_delta(epsilon - self._largest_response_loss, self.sigma)
@@ -108,8 +104,6 @@ class Composition:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 at this delta, rounded up; infinite if there is none."""
-        if not 0 <= delta <= 1:
-            raise UsageError(f"delta must be from 0 to 1, found {delta!r}; give a probability.")
         return _smallest_epsilon(self, delta)
 
     def _delta_after_first_release(self, epsilon: float) -> float:

@@ -1,52 +1,9 @@
-"""Intervals for the differences of two counts of each of m things, and which of them changed.
+"""Intervals for the differences of two counts of each of many things, which of these changed, and
+intervals for sums of counts of several groups.
 
-A count's true number is n = (x + lost) / g: x is the un-noised sum, lost what bounding took
-(`dphh.privacy.counts`). The two counts of a thing have independent noises N, and those of different
-things are independent of each other. The people may be the same: true numbers are fixed, and noise
-alone is random. With t the bound of the noise of a difference, and L an upper bound on what a count
-has lost,
-
-    later - earlier - t - L_earlier  <=  n_later - n_earlier  <=  later - earlier + t + L_later.
-
-N is a Gaussian, rounded, so N_later / g - N_earlier / g' exceeds a Gaussian of sd
-s = sqrt((sigma / g)^2 + (sigma' / g')^2) by 1 / 2g + 1 / 2g' at most, where g is the grid units of
-one user at that count. L needs a bound on x, which fails with part of the interval's share, and
-bounds on losses, which fail for all things at once with `LOST_SHARE` of the error a, not multiplied
-below.
-
-Which changed. Let n be the number of candidates: what was counted before any count was drawn or
-shown. Each interval may fail with probability a R / n (so it is wider than one that fails with
-probability a), where R, at least 1, is how many of the intervals, so made, do not contain 0: the
-largest such R. These things are said to have risen or fallen.
-
-Theorem. Each interval holds with probability 1 - a, where all that was counted is shown. Of the
-intervals of what is said to have risen or fallen, the expected share that does not contain the true
-difference (0 if there is none) is at most a; and so is that of all intervals, where `min_users`
-chose what is shown. For any data.
-
-Proof (Benjamini & Yekutieli 2005). As R <= n, each contains the interval that fails with
-probability a. Let the losses hold. Fix all noises but those of thing i. A rule by which i is shown
-in both releases is one whose outcome, where i is shown, does not depend on i's noises
-(`dphh.privacy.chosen`); and where i is said to have changed, R is the R_i that would be found if i
-were said to, whatever its noises. So i is said to have changed, with a wrong interval, with
-probability at most a R_i / n, and E[wrong / R] <= sum over n things of (1 / R_i) a R_i / n = a. For
-all S things shown in both, the same with R <= S in place of R_i. QED
-
-The ends of such an interval may pass what two ranges allow: the range of each count is missed with
-probability a, so both hold together with probability 1 - 2a alone, and an interval cut to what they
-allow would be missed as often as any of the three. So none is cut, and a page says the nearer end
-alone ("by at least 140"), which no range contradicts.
-
-Shares. Of each of k groups an interval for its count and one for the sum of all others, each with
-the error a / 2k: together they hold with probability 1 - a, for each thing. (What bounding took is
-one event, as the groups of a release have one histogram of losses.) Where they hold, a group has at
-least low / (low + high of the others) of the sum, and at most high / (high + low of the others).
-
-A sum of a thing's counts in several groups is such a difference with nothing subtracted: its noises
-are independent, too, and each count's part of what was lost adds to its high end (`total`).
-
-An earlier release's list may follow from the later one's choice, or the other way round: then n
-must be the number counted before that choice, so it is the larger of both.
+Each interval holds with probability 1 - a, and of the intervals of what is said to have risen or
+fallen an expected share of at most a does not contain the true difference, for any data. The
+theorem and its proof: docs/counts.md, "Intervals of what changed".
 """
 
 from __future__ import annotations

@@ -2,41 +2,10 @@
 begin at `min_users` users or above.
 
 Of intervals that hold with probability 1 - a each, those that begin high begin too high more often.
-So the fewer are shown, the lower each begins. Let families be sets of counts that are fixed before
-counts are drawn: all counts, those of each length, those of each group. Where R of a family's n
-counts are shown, a count's q is the least R / n of its families, and its interval is that whose low
-end is too high with probability a_low q, and whose high end is too low with probability
-a_high / (1 + a_high). A set S is consistent if it is the set of the counts whose intervals, made
-for S, begin at `min_users` or above. The largest consistent set is shown.
-
-It exists, and is found from above. Let T(S) be the counts whose intervals, made for S, begin at
-`min_users` or above. A larger S has larger R, so higher low ends, so a larger T(S). So from all
-counts on, S, T(S), T(T(S)), ... shrinks, ends at a consistent set, and contains every other.
-
-Theorem. In each family, the expected share of the shown intervals that do not contain the true
-number (0 if none is shown) is at most a = a_low + a_high + a_losses, for any data.
-
-Proof. The losses fail, for all counts at once, with probability a_losses at most; let them hold.
-Fix the noises of all counts but i. Let S_i be the largest consistent set if i's interval is taken
-to begin at `min_users`, whatever i's noise. It contains S. If i is in S then S = S_i: i's interval,
-made for S, begins high enough, so it does if made for S_i, so S_i is consistent as it is. Thus
-where i is shown, its q, and R_F of each of its families F, are those of S_i, which i's noise does
-not move; and i is shown if and only if its noised weight reaches a c_i that follows from S_i.
-
-Low ends (Benjamini & Yekutieli 2005). As q_i <= R_F / n_F, where both are those of S_i,
-
-    E[too high in F / R_F] <= sum over i in F of E[a_low q_i / R_F] <= a_low.
-
-High ends. Let p = a_high / (1 + a_high), and N_i < -m be the noise, of probability p at most, with
-which i's high end is too low. Where this end is too low and i is shown, i is in L, the counts whose
-weight is above c_i + m. A count in L is shown unless N_i < -m, and N_i is independent of S_i. So
-
-    E[too low in F / R_F] <= sum over i in F of p E[i in L; 1 / R_F of S_i]
-                          <= sum over i in F of p / (1 - p) E[i is shown; 1 / R_F] <= a_high. QED
-
-Losses have no part in low ends. So of what is shown of a family, an expected share of at most
-a_low, half of a, has fewer than `min_users` users. And a given count of fewer is shown with
-probability a_low at most, since q <= 1.
+So the fewer are shown, the lower each begins: of the shown ones of each family of counts (all, of a
+length, of a group), an expected share of at most a does not contain the true number, for any data.
+The rule, the theorem and its proof: docs/counts.md, "Intervals after a choice". Names are those of
+the rule there: q, and the families' n and R.
 """
 
 from __future__ import annotations

@@ -249,13 +249,11 @@ def event_from_json(record: Mapping[str, object]) -> Event:
             "was it written by a newer dphh?"
         )
     values: dict[str, Any] = {name: value for name, value in record.items() if name != "kind"}
-    numbers = _names_of_numbers(kind)
-    known = [*numbers, "note"]
+    known = {*_names_of_numbers(kind), "note"}
     # A newer version may charge for an unknown field; ignoring it could undercharge.
-    unknown = sorted(set(values) - set(known))
-    if unknown or not values.keys() >= set(numbers):
+    if {*values, "note"} != known:
         raise UsageError(
-            f"an event of kind {found} has the fields {', '.join(known)}, found "
+            f"an event of kind {found} has the fields {', '.join(sorted(known))}, found "
             f"{', '.join(sorted(values)) or 'none'}; was it written by a newer dphh?"
         )
     return kind(**values)  # the event's class checks the values

@@ -6,33 +6,19 @@ to the released set is an integer.
 
 Threshold for these weights (Gopi et al. 2020; Theorem 2.1 of DPNE). Some of a user's t items that
 no other user holds pass the threshold rho with probability at most t * P[noise >= rho - w_t], where
-w_t is the weight.
-rho is the least integer that keeps this at most delta for every t <= D0. The papers use
-(1 - delta)^(1/t) where this uses the union bound delta / t: the two differ by a factor of at most
-1 / (1 - delta), and the union bound is the safe one.
+w_t is the weight. rho is the least integer that keeps this at most delta for every t <= D0. The
+papers use (1 - delta)^(1/t) where this uses the union bound delta / t, the safe one: the two differ
+by a factor of at most 1 / (1 - delta).
 
-Joint price. A user with only new items changes no count of others, and a user without new items
-passes no threshold. So new items may cost nearly all of delta, and so may the Gaussian curve; a
-user with some of each pays a part of both (`dphh.privacy.events.SetUnionEvent`; the proof:
-docs/items.md).
+Joint price: new items may cost nearly all of delta, and so may the Gaussian curve
+(`dphh.privacy.events.SetUnionEvent`; docs/items.md, method "gaussian").
 
-Threshold for any weights, whole numbers whose squares sum to at most unit^2, on at most D items. A
-new item of weight w reaches the threshold T with probability Q((T - 1/2 - w) / sigma), Q the normal
-tail. The cost is the largest sum of that over a user's items. Equal weights are not the worst case:
-at their threshold, other weights cost up to 1.77 times its delta.
-
-Theorem. If Q((T - 1/2 - unit) / sigma) < 0.15, the largest sum over real weights is the largest
-over 0 <= y <= unit of
-
-    c(y) = Q((T - 1/2 - y) / sigma) + (D - 1) Q((T - 1/2 - r(y)) / sigma),
-    r(y) = sqrt((unit^2 - y^2) / (D - 1)):
-
-one item has weight y, and all others have equal weights. (The proof: docs/composition.md.) Whole
-weights are real weights, so the theorem bounds them.
-
-Computation. Both terms of c are monotone in y. So c on an interval between two whole numbers a < b
-is at most the first term at b plus the second at a. There r is rounded up to a whole number, and
-both tails are upper bounds from the noise's table. The certified bound uses no floats.
+Threshold for any weights, whole numbers whose squares sum to at most unit^2, on at most D items:
+the cost is the largest sum of tails over a user's items, at one item of weight y and D - 1 equal
+others, of weight r(y) = sqrt((unit^2 - y^2) / (D - 1)). The theorem and its proof:
+docs/composition.md, "Thresholds for any weights". On an interval between two whole numbers a < b of
+y the cost is at most the one item's tail at b plus the others' at a, where r is rounded up to a
+whole number, and both tails are upper bounds from the noise's table: no floats are in the bound.
 """
 
 from __future__ import annotations

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.reader.conditions import checked_condition
 from dphh.wording.options import check_choice, check_whole, shown
-
-if TYPE_CHECKING:
-    pass  # not at run time: a corpus without a condition needs no DuckDB
 
 #: What the tokens of a content are: the option `as_`.
 ReadAs = Literal["words", "characters", "whole", "list"]

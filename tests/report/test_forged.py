@@ -6,7 +6,6 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -159,37 +158,6 @@ def test_a_forged_manifest_does_not_steer_a_terminal():
     forged = Release(release.table, manifest)
     verified(forged)
     assert not CONTROL_CHARACTERS.search(repr(forged)) and "\\x1b[2Jnobody" in repr(forged)
-
-
-@pytest.mark.parametrize(
-    "rows, tokens, longest",
-    [(3_000_000, 1, 1), (1, 9_000_000, 1), (3_000, 1, 100_000), (1, 1, 80_000_000)],
-)
-def test_a_small_file_that_would_take_much_memory_is_refused(rows, tokens, longest, tmp_path):
-    release = release_of(900, "items auto")
-    item = pa.array(["x" * longest]).dictionary_encode()
-    items = item.take(pa.nulls(rows, pa.int32()).fill_null(0))
-    table = pa.table(
-        {
-            "level": pa.nulls(rows, pa.int32()).fill_null(1),
-            "item": items,
-            "tokens": pa.ListArray.from_arrays(
-                np.arange(rows + 1, dtype=np.int32) * tokens,
-                pa.array(["x"]).dictionary_encode().take(
-                    pa.nulls(rows * tokens, pa.int32()).fill_null(0)
-                ),
-            ),
-            "score": pa.nulls(rows, pa.float64()).fill_null(1.0),
-        }
-    )  # fmt: skip
-    release.save(tmp_path)
-    named = table.replace_schema_metadata({"dphh.run_id": release.run_id})
-    pq.write_table(named, tmp_path / TABLE, compression="zstd")
-    assert (tmp_path / TABLE).stat().st_size < 100_000
-    before = pa.total_allocated_bytes()
-    with pytest.raises(UsageError, match="in memory, which no release does"):
-        Release.load(tmp_path)
-    assert pa.total_allocated_bytes() - before < 2**20
 
 
 def test_damaged_json_and_doubled_columns_are_refused(tmp_path):
