@@ -182,12 +182,14 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
 def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     """It has the words, the counted ones and the order of that part; and that has where it is."""
     pieces = {"c d": (910, 890, 930), "b c": (900, 880, 920), "d": (920, 900, 940)}
-    now = of_run(counted({"b c d": (900, 880, 920), **pieces, "late bus": (50, 30, 70)}), "n", [])
+    alone = {"late bus": (50, 30, 70), "hello": (40, 20, 60)}
+    now = of_run(counted({"b c d": (900, 880, 920), **pieces, **alone}), "n", [])
     before = of_run(counted({"b c d": (100, 80, 120), "late bus": (60, 40, 80)}), "m", [])
     sizes = {
         "a b c d": {"DE": (500, 480, 520), "US": (450, 430, 470), "other": (0, 0, 20)},
         "b c d": {"DE": (510, 490, 530), "US": (440, 420, 460), "other": (0, 0, 20)},
         "late bus": {"DE": (800, 780, 820), "US": (9, 0, 29), "other": (0, 0, 20)},
+        "hello": {"DE": (20, 0, 40), "US": (20, 0, 40), "other": (0, 0, 20)},
         "http com p": {"DE": (300, 280, 320), "US": (290, 270, 310), "other": (0, 0, 20)},
     }
     fewer = {text: of | {"DE": (100, 80, 120)} for text, of in sizes.items() if text != "late bus"}
@@ -206,6 +208,7 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     assert "b c d DE 490–530 ▲ rose was 80–120 US 420–460" in second
     assert second.index("b c d DE") < second.index("late bus DE 780–820")
     assert "all together" not in second and "a b c d DE" not in second
+    assert said.count("1 single word, in no phrase") == 1
     # What is no phrase of all is none by groups: "http com p".
     assert said.count("2 phrases counted.") == 2 and "http" not in second.partition("{")[0]
     # Of other rows, or read in another way, it is no part of that.
