@@ -61,9 +61,14 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
     manifest = release.manifest
     if not is_plain_json(manifest):
         raise _refusal("its manifest has a text or a number that JSON cannot have")
+    if found := misfit(manifest, MANIFEST):
+        raise _refusal(found)
     rows = release.to_polars()
-    for problem in chain(_problems_of_manifest(manifest), _problems_of_cells(rows, manifest)):
-        raise _refusal(problem)
+    is_of_this = (made_with := manifest["versions"]["dphh"]) == version("dphh")
+    if is_of_this:
+        of_manifest = _problems_of_manifest(manifest, rows.columns)
+        for problem in chain(of_manifest, _problems_of_cells(rows, manifest)):
+            raise _refusal(problem)
     if manifest.get(DIGEST_FIELD) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
     yield "table", "the rows match the hash that release.json has of them"
@@ -72,14 +77,12 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
-    if (made_with := manifest["versions"]["dphh"]) == version("dphh"):
-        if other := _other_than_planned(manifest, rows.columns):
-            raise _refusal(f"{other} is not what dphh writes of what was asked")
-        cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
-        what = "which is what dphh promises of what was asked, and its steps cost no more than"
-        yield "promise", f"{promise_with_unit(privacy)}, {what} {cost}"
-    else:
-        yield "made with", f"dphh {made_with}: its words were not compared with what that writes"
+    if not is_of_this:
+        yield "made with", f"dphh {made_with}: what it says was not compared with what that writes"
+        return
+    cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
+    what = "which is what dphh promises of what was asked, and its steps cost no more than"
+    yield "promise", f"{promise_with_unit(privacy)}, {what} {cost}"
     asked = manifest["parameters"]
     # `min_users` leaves items out, perhaps parts of items that are in the release.
     is_cut = asked.get("min_users") is not None
@@ -90,13 +93,13 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
     yield "rows", f"{number_of_items(release.table):,} items, {said} its levels released"
 
 
-def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
-    """What keeps dphh from reading the manifest. The first is decisive: what comes after it may not
-    be readable."""
-    if found := misfit(manifest, MANIFEST):
-        yield found
+def _problems_of_manifest(manifest: Manifest, columns: Sequence[str]) -> Iterator[str]:
+    """What a run of these parameters would not have written. The first is decisive: what comes
+    after it may not be readable."""
     if not manifest["levels"]:
         yield "its manifest has no levels"
+    if other := _other_than_planned(manifest, columns):
+        yield f"{other} is not what dphh writes of what was asked"
     if counting := counting_of(manifest):
         keys = counting["keys"]
         if len(counting.get("rough_grid", range(keys))) != keys:

@@ -76,12 +76,15 @@ def triehh_words(text):
 
 SPACES = {"split": "white space", "lower": False}
 READINGS = {
-    "words": ({}, lambda text: unicode_words(simple_lower(text))),
+    "words": ({}, lambda text: unicode_words(composed(simple_lower(text)))),
     "as written": ({"lower": False}, unicode_words),
     "white space": (SPACES, white_space_words),
     "whole": ({"as_": "whole"}, lambda text: [text]),
     "characters": ({"as_": "characters"}, list),
-    "lower": ({"split": "white space"}, lambda text: white_space_words(simple_lower(text))),
+    "lower": (
+        {"split": "white space"},
+        lambda text: white_space_words(composed(simple_lower(text))),
+    ),
     "pattern": ({"split": "[a-z]+", "lower": False}, lambda text: re.findall("[a-z]+", text)),
     "quotes": ({"split": "['\"].", "lower": False}, lambda text: re.findall("['\"].", text)),
     "strip": (
@@ -129,6 +132,11 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
     found = histogram(engine, written(rows, **options), no_noise, 10_000)
     start = options.get("max_text_length")
     assert found == expected([(user, composed(text[:start])) for user, text in rows], tokens)
+
+
+def test_a_letter_composes_with_its_mark_also_once_it_is_in_lower_case(engine, written, no_noise):
+    found = histogram(engine, written([(1, "J\u030c"), (2, "\u01f0")]), no_noise, 10_000)
+    assert list(found) == ["\u01f0"]
 
 
 MARKED = st.text(st.sampled_from("aéßñ日_'’-. 1٣\0\t\u0301\ufe0f🙂क\u094d\u02bc"), max_size=12)

@@ -157,7 +157,7 @@ NO_RELEASE_HAS = {
     "that JSON cannot have": (("randomness",), "\ud800"),
     "has no levels": (("levels",), []),
     "its field 'run_id' has a value of another type": (("run_id",), 7),
-    "its field 'users' is not": (("finds", "users"), KeyError),
+    "its field 'finds' lacks": (("finds", "users"), KeyError),
     "its field 'spurious' is not": (("levels", -1, "spurious"), 0.02),
     "what bounding removed": (("counting", "lost_grid"), [1] * 9),
     "its field 'sigma_grid' has": (("counting", "sigma_grid"), 0),
