@@ -39,6 +39,18 @@ def test_sqlalchemy(asked, ledger, tmp_path, file):
     assert len(ledger.runs()) == 1
 
 
+def test_harlequin(asked, ledger, monkeypatch):
+    pytest.importorskip("harlequin_duckdb")
+    from dphh.asking.harlequin import Adapter
+
+    monkeypatch.setenv("DPHH_LEDGER", str(ledger.path))
+    con = Adapter((":memory:",), no_init=True).connect()
+    for _ in range(2):
+        found = con.execute(asked).set_limit(3).fetchall()
+        assert len(found) == 3
+    assert len(ledger.runs()) == 1
+
+
 def test_ibis(asked, ledger):
     ibis = pytest.importorskip("ibis")
     con = ibis.duckdb.connect()
