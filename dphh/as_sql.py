@@ -12,12 +12,10 @@ from dphh.mechanisms.running import Step
 from dphh.price import Price
 from dphh.reader.corpus import Corpus
 from dphh.reader.paths import parquet_pattern
-from dphh.reader.views import view_statements
+from dphh.reader.views import SOURCE_TABLE_NAME, view_statements
 from dphh.registry import draws_of
 from dphh.sql import literal, query, query_paths
 
-#: The name in the text for a corpus that is a table or a frame.
-CORPUS_TABLE_NAME = "corpus_rows"
 #: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
 PARAMETER_MEANINGS = {
     "g": "the values of the query above, looked up by key",
@@ -112,7 +110,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
     is made without reading the corpus."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
-    content, relation = corpus.content, CORPUS_TABLE_NAME
+    content, relation = corpus.content, SOURCE_TABLE_NAME
     if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]
         relation = f"read_parquet({sql_literal(places)}, union_by_name = true)"
@@ -124,7 +122,7 @@ def corpus_sql(corpus: Corpus | None) -> str:
         f"-- Columns of the corpus. (Not looked at: {content.column!r} is taken as {kind}.)",
         "-- Macros that are called here and not made here are those of sql/rows/.",
     ]
-    if relation == CORPUS_TABLE_NAME:
-        said.append(f"-- {CORPUS_TABLE_NAME} is a table or view with these columns.")
+    if relation == SOURCE_TABLE_NAME:
+        said.append(f"-- {relation} is a table or view with these columns.")
     statements = view_statements(corpus, types, relation)
     return "\n".join(said) + "\n" + "\n\n".join(f"{each};" for each in statements)

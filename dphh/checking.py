@@ -124,16 +124,16 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
     where = ", ".join(literal(parquet_pattern(place)) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema([{where}]) says which."
     all_alike = bool(schemas)
-    for option, column in corpus.columns.items():
+    for column in corpus.columns.values():
         kinds = {
             type_name(schema.field(column).type) if column in schema.names else None
             for schema in schemas
         }
         if kinds == {None}:
             continue  # the names of the partition folders have the column's values
-        if None in kinds:
-            verdict, costs = _cost_of_missing_column(corpus, option)
-            yield Finding("files", verdict, f"some have no column {column!r}", f"{costs}. {see}")
+        if None in kinds:  # of users, this may stop a run: the look for NULL users says so
+            costs = f"Their rows have NULL there, and count for nothing. {see}"
+            yield Finding("files", "mind", f"some have no column {column!r}", costs)
         elif len(kinds) > 1:
             yield Finding(
                 "files", "mind",
@@ -144,15 +144,6 @@ def _check_files(corpus: Corpus) -> Iterator[Finding]:
         all_alike &= len(kinds) == 1
     if all_alike:
         yield Finding("files", "good", "all have these columns, each of one type")
-
-
-def _cost_of_missing_column(corpus: Corpus, option: str) -> tuple[Verdict, str]:
-    """What happens to the rows of a file that lacks the column which the option names."""
-    if option not in dict(corpus.columns_of_user):
-        return "mind", "Their rows are read as NULL: whatever they hold counts for nothing"
-    if corpus.content.null_users == "drop":
-        return "mind", "Their rows have no user, and are left out"
-    return "stops", "Their rows have no user, and no run over them goes through"
 
 
 def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:

@@ -170,19 +170,12 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
         raise UsageError(f"by: found {shown(by)}; name the column whose values are the groups")
     listed = map(str.strip, groups.split(",")) if isinstance(groups, str) else groups
     declared = [*listed] if isinstance(listed, Iterable) else []
-    if not any(declared) or not all(isinstance(group, str) for group in declared):
+    are_texts = all(isinstance(group, str) and group for group in declared)
+    if not declared or not are_texts or OTHER_GROUP in declared:
         raise UsageError(
-            f"groups: missing, or not all texts; give the values of the column {by!r}, such as "
-            "['DE', 'FR']; all others are counted together"
-        )
-    if "" in declared:
-        raise UsageError(
-            "groups: found an empty value, as between two commas; leave it out: rows with an empty "
-            f"text are counted as {OTHER_GROUP!r}"
-        )
-    if OTHER_GROUP in declared:
-        raise UsageError(
-            f"groups: found {OTHER_GROUP!r}, which is the name for all others; leave it out"
+            f"groups: missing, not all texts, or one is empty or {OTHER_GROUP!r}; give the values "
+            f"of the column {by!r}, such as ['DE', 'FR']; all others are counted together, as "
+            f"{OTHER_GROUP!r}"
         )
     return tuple(sorted(set(declared)))
 

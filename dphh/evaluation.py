@@ -72,9 +72,8 @@ def _refuse_other_reading(release: Release, corpus: Corpus | pl.DataFrame) -> No
     said = release.manifest.get("parameters", {}).get("content")
     if not isinstance(corpus, Corpus) or said is None:
         return
-    own = corpus.content.to_json()
-    others = [name for name in sorted({*said, *own}) if said.get(name) != own.get(name)]
-    if others := [name for name in others if name != "column"]:
+    own = {**corpus.content.to_json(), "column": said["column"]}
+    if others := [name for name in sorted({*said, *own}) if said.get(name) != own.get(name)]:
         raise UsageError(
             f"corpus: its {', '.join(others)} differ from the release's, which is of other rows or "
             "tokens; give the corpus of the release"

@@ -3,7 +3,7 @@ counting users, of given public keys or of what all other levels found."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
@@ -43,9 +43,8 @@ class Level:
         raise NotImplementedError
 
     def to_json(self: Any) -> dict[str, Any]:
-        said = {**asdict(self), **{name: getattr(self, name) for name in self.shown}}
-        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
-        return {"kind": self.kind, **plain}
+        shown = {name: getattr(self, name) for name in self.shown}
+        return {"kind": self.kind, **asdict(self), **shown}
 
 
 class Noise(Protocol):
@@ -114,18 +113,19 @@ class CountsLevel(LevelOnGrid):
     kind: ClassVar[str] = "counts"
     shown = ("sigma", "half_width", "means")
 
-    level: int
+    #: Sigma divided by a user's L2 norm sqrt(K), as priced. The drawn noise has at least this.
+    relative_sigma: float
     #: n, the number of counts: items times groups.
     keys: int
     #: K: a user who holds more keys, or of a larger sum of squared factors, adds less than one user
     #: to each.
     max_items: int
-    grid_bits: int
-    sigma_grid: int
-    #: Sigma divided by a user's L2 norm sqrt(K), as priced. The drawn noise has at least this.
-    relative_sigma: float
     confidence: float
     simultaneous: bool
+    #: Both follow from relative_sigma and K.
+    grid_bits: int = field(init=False)
+    sigma_grid: int = field(init=False)
+    level: int = 1
     #: In how many groups each item is counted.
     groups_of_item: int = 1
     #: The noised losses: what bounding removed. None in a plan.
@@ -148,39 +148,11 @@ class CountsLevel(LevelOnGrid):
     #: The noised histogram (`HeldHistogram`). None in a plan, and if K was given.
     held_grid: tuple[int, ...] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        relative_sigma: float,
-        keys: int,
-        max_items: int,
-        confidence: float,
-        simultaneous: bool,
-        groups: int = 1,
-        beginnings: bool = False,
-        min_users: int = 0,
-    ) -> CountsLevel:
-        """The level whose noise is `relative_sigma` times a user's L2 norm."""
-        level = cls(
-            level=1,
-            keys=keys,
-            max_items=0,
-            grid_bits=0,
-            sigma_grid=0,
-            relative_sigma=relative_sigma,
-            confidence=checked_confidence(confidence),
-            simultaneous=simultaneous,
-            groups_of_item=groups,
-            beginnings=beginnings,
-            min_users=min_users,
-        )
-        return level._bounded_by(min(max_items, keys))
-
-    def _bounded_by(self, most: int) -> CountsLevel:
-        sigma = self.relative_sigma * sqrt(most)
-        bits = counts_grid_bits(sigma)
-        on_grid = sigma_on_grid(self.relative_sigma, most, bits)
-        return replace(self, max_items=most, grid_bits=bits, sigma_grid=on_grid)
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+        bits = counts_grid_bits(self.relative_sigma * sqrt(self.max_items))
+        sigma_grid = sigma_on_grid(self.relative_sigma, self.max_items, bits)
+        vars(self).update(grid_bits=bits, sigma_grid=sigma_grid)
 
     def to_json(self) -> dict[str, Any]:
         said = super().to_json()
@@ -194,7 +166,7 @@ class CountsLevel(LevelOnGrid):
     def chosen_by(self, held: Integers) -> CountsLevel:
         """The level with the K that follows from the noised histogram."""
         most = chosen_bound(held, self.weighing, self.relative_sigma)
-        return replace(self._bounded_by(most), held_grid=tuple(held.tolist()))
+        return replace(self, max_items=most, held_grid=tuple(held.tolist()))
 
     def weighed_by(self, rough: Integers) -> CountsLevel:
         """The level with the factors that follow from the noised rough counts."""
@@ -305,15 +277,16 @@ class FoundCounts:
         return (None,) if self.by is None else (*self.groups, OTHER_GROUP)
 
     def level(self, items: int) -> CountsLevel:
-        return CountsLevel.of(
+        keys = items * len(self.names)
+        return CountsLevel(
             self.relative_sigma,
-            items * len(self.names),
-            self.max_items,
+            keys,
+            min(self.max_items, keys),
             self.confidence,
-            False,
-            len(self.names),
-            self.beginnings,
-            self.min_users,
+            simultaneous=False,
+            groups_of_item=len(self.names),
+            beginnings=self.beginnings,
+            min_users=self.min_users,
         )
 
     @property

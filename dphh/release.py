@@ -203,8 +203,6 @@ class Release(Exports, InNotebooks):
         from dphh.report.page import page_of
 
         out = local_path_to_write("report", path)
-        if out.is_dir():
-            raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'page.html'}")
         earlier = [against] if isinstance(against, Release) else against
         page = page_of(self, title=title, ledger=ledger, top=top, others=others, against=earlier)
         write_unless_other_file("report", out, page.encode(), b"<!doctype html>")

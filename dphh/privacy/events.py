@@ -80,11 +80,6 @@ class Event(ABC):
     def __post_init__(self) -> None:
         for name in _names_of_numbers(type(self)):
             _check_number(self.kind, name, getattr(self, name))
-        if not isinstance(self.note, str):
-            raise UsageError(
-                f"note of an event of kind {self.kind} must be text, "
-                f"found {type(self.note).__name__}; leave it out or quote it."
-            )
 
     def to_json(self, *, with_note: bool = True) -> EventJson:
         numbers = {name: float(getattr(self, name)) for name in _names_of_numbers(type(self))}

@@ -2,7 +2,7 @@
 refusals of files and columns, before anything is paid."""
 
 # Many small files: pathlib takes several times as long.
-# ruff: noqa: PTH114, PTH202
+# ruff: noqa: PTH202
 from __future__ import annotations
 
 import importlib.util
@@ -29,36 +29,25 @@ MOST_LISTED_COLUMNS = 100
 #: So many files, of at most this mean size and all together of at most so many bytes, are read once
 #: and kept.
 LEAST_MANY_FILES, SMALL_FILE_BYTES, MOST_KEPT_BYTES = 50, 1 << 17, 1 << 28
-#: Formats whose files may hold deleted rows: the folder and the files of their log, by which they
-#: are recognised; their names; how their current rows are read; and the extra that does.
+#: Formats whose files may hold deleted rows: the files of their log, their names, and how their
+#: current rows are read.
 _FORMATS_WITH_DELETED_ROWS = (
-    (
-        "_delta_log",
-        "*",
-        "Delta",
-        "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")",
-        "delta",
-    ),
-    ("metadata", "*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()", "iceberg"),
+    ("_delta_log/*", "Delta", "pl.scan_delta(...), or con.sql(\"FROM delta_scan('...')\")"),
+    ("metadata/*.metadata.json", "Iceberg", "pyiceberg's table.scan().to_arrow()"),
 )
 
 
 def refuse_delta_and_iceberg(corpus: Corpus) -> None:
     """Refuse the folder of a Delta or Iceberg table, and its files: these may have deleted rows."""
     here = {Path(place) for place in corpus.where if not is_remote(place)}
-    files = corpus.local_files
-    here |= {*map(Path, map(os.path.dirname, files))}
-    here |= {Path(file).resolve().parent for file in files if os.path.islink(file)}
-    here |= {folder.resolve() for folder in here}
+    here |= {*map(Path, map(os.path.dirname, corpus.local_files))}
     folders = dict.fromkeys(above for each in here for above in (each, *each.parents))
-    for folder, (inner, names, kind, instead, extra) in product(
-        folders, _FORMATS_WITH_DELETED_ROWS
-    ):
-        if any((folder / inner).glob(names)):
+    for folder, (log, kind, instead) in product(folders, _FORMATS_WITH_DELETED_ROWS):
+        if any(folder.glob(log)):
             raise CorpusError(
                 f"corpus: {folder} is a table of {kind}, whose files hold rows that were deleted; "
                 f"give a frame of it, by {instead}, and name its account=... "
-                f"(pip install 'dphh[{extra}]')"
+                f"(pip install 'dphh[{kind.lower()}]')"
             )
 
 

@@ -29,8 +29,14 @@ from dphh.reader.files import (
 )
 from dphh.reader.identity import digest_of_sum, sum_of_hashes
 from dphh.reader.paths import duckdb_file_of
-from dphh.reader.tables import TEXT_FORMATS, table_of_database
-from dphh.reader.views import OpenedCorpus, open_corpus, tokens_by_duckdb
+from dphh.reader.tables import TEXT_FORMATS, rows_of_table, table_of_database
+from dphh.reader.views import (
+    SOURCE_TABLE_NAME,
+    nulls_sql,
+    open_corpus,
+    tokens_by_duckdb,
+    tokens_sql,
+)
 from dphh.sql import query
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
@@ -102,9 +108,7 @@ class Rows:
     (user_id, tokens, group_name)."""
 
     def __init__(self, corpus: Corpus, limits: Limits) -> None:
-        #: Whether the rows are read once and kept: a relation's stream can be read only once, and
-        #: of many small files DuckDB makes as many small batches, each time that it reads them.
-        self._read_once = corpus.kind == "table" or are_many_and_small(corpus)
+        self._corpus = corpus
         self._is_loaded = False
         #: Private rows that do not fit into memory go to this folder, which one login can read.
         self._spill = PrivateFolder()
@@ -125,7 +129,7 @@ class Rows:
             # (128 texts of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self._opened = _open_hiding_errors(self.con, corpus)
+            self._relation, self._types = _open_hiding_errors(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()
             # DuckDB's message names the wrong setting. The type of the error is the same for all.
@@ -151,13 +155,19 @@ class Rows:
         """
         if self._is_loaded:
             return
-        self._opened.load()
+        corpus = self._corpus
+        look = f"FROM {self._relation} WHERE {nulls_sql(corpus)}"
+        if corpus.kind != "path":
+            self.con.unregister(SOURCE_TABLE_NAME)
+            self.con.register(SOURCE_TABLE_NAME, rows_of_table(corpus))
+            look = "FROM rows_of_corpus WHERE user_id IS NULL"  # a stream is read only once
         with replace_duckdb_errors("rows_of_corpus"):
-            if self._read_once:
+            # Of many small files DuckDB makes as many small batches, each time that it reads them.
+            if corpus.kind == "table" or are_many_and_small(corpus):
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
-            look = self._opened.without_user
-            if look is not None and self.con.execute(f"SELECT 1 {look} LIMIT 1").fetchall():
+            refuses = corpus.content.null_users == "refuse"
+            if refuses and self.con.execute(f"SELECT 1 {look} LIMIT 1").fetchall():
                 raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         self._is_loaded = True
 
@@ -171,8 +181,9 @@ class Rows:
         not fit into memory meanwhile are written to files."""
         self.open()
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
-        column, expression = self._opened.tokens
-        tokens = partial(tokens_by_duckdb, column=column, expression=expression)
+        content = self._corpus.content
+        expression = tokens_sql(content, self._types[content.column])
+        tokens = partial(tokens_by_duckdb, column=content.column, expression=expression)
         gathering = Gathering(reading.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
@@ -217,7 +228,9 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         raise EngineOutOfResources(NO_MEMORY_MESSAGE) from None
 
 
-def _open_hiding_errors(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
+def _open_hiding_errors(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus
+) -> tuple[str, dict[str, str]]:
     try:
         return open_corpus(con, corpus)
     except duckdb.Error as problem:  # its message may quote names of folders, which may be user ids

@@ -197,11 +197,9 @@ def _connection(path: str = ":memory:", *, read_only: bool = False) -> duckdb.Du
 def schema_of_table(corpus: Corpus) -> Any:
     """The Arrow schema of a corpus that is a table or a query, without reading rows."""
     source = corpus.source
-    json_columns: set[str] = set()
     with withhold_source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
-            types = zip(source.columns, map(str, source.types), strict=True)
-            json_columns = {column for column, kind in types if kind == "JSON"}
+            _refuse_json_users(corpus)
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
@@ -210,21 +208,15 @@ def schema_of_table(corpus: Corpus) -> Any:
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_duplicate_columns(corpus, schema.names)
-    for option, column in corpus.columns.items():
-        if column not in schema.names:
-            continue
-        kind = schema.field(column).type
-        is_json = column in json_columns  # Arrow's schema has JSON as text
-        # These types may store equal values differently, and an engine may see how they are stored.
-        unclear = isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid"
-        if column in corpus.user and (is_json or unclear or pa.types.is_time(kind)):
-            shown = "JSON" if is_json else kind
-            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind=shown))
-        if pa.types.is_decimal256(kind):
-            raise CorpusError(
-                f"{option}: column {column} is {kind}, which no engine reads; cast it to text"
-            )
     return schema
+
+
+def _refuse_json_users(corpus: Corpus) -> None:
+    """Refuse users that are JSON, which Arrow's schema has as text: 1 and "1" would be two."""
+    types = dict(zip(corpus.source.columns, map(str, corpus.source.types), strict=True))
+    for option, column in corpus.columns_of_user:
+        if types.get(column) == "JSON":
+            raise CorpusError(USER_TYPE_MESSAGE.format(option=option, column=column, kind="JSON"))
 
 
 def own_type(corpus: Corpus, column: str, in_duckdb: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +14,7 @@ from dphh.reader.conditions import check_condition_types, check_patterns, checke
 from dphh.reader.content import BORDER, GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
-from dphh.reader.tables import own_type, rows_of_table, schema_of_table
+from dphh.reader.tables import own_type, schema_of_table
 from dphh.sql import identifier, literal, query
 
 SOURCE_TABLE_NAME = "corpus_rows"
@@ -24,8 +24,6 @@ _FREE_CONNECTIONS: list[duckdb.DuckDBPyConnection] = []
 #: Texts of more bytes are made into tokens a few at a time: DuckDB would take 2,048 rows at once,
 #: whose tokens take many times as much memory as their texts.
 LONG_TEXT_BYTES = 1 << 13
-#: Makes the rows of a corpus available to the engine; called when the run has begun.
-Loader = Callable[[], None]
 #: Matches the end of the name of a DuckDB list type, of variable or fixed length.
 LIST_TYPE_END = re.compile(r"\[\d*\]$")
 #: Matches the types that a column of groups may have, as DuckDB and as Spark call them: a value has
@@ -40,20 +38,14 @@ _USER_ID_TYPE_PATTERN = re.compile(
 )
 
 
-class OpenedCorpus(NamedTuple):
-    load: Loader
-    #: SQL for the rows that have no user, once the rows are loaded; None if these are dropped.
-    without_user: str | None
-    #: The name of the content column, and DuckDB's expression that makes tokens of it.
-    tokens: tuple[str, str]
-
-
-def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
-    """Check the names and types of the columns, then define the views. Reads no row."""
+def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[str, dict[str, str]]:
+    """Check the names and types of the columns, then define the views. Reads no row: a table's rows
+    are to be registered later. Returns the relation of the corpus, and the types of its columns."""
     if corpus.kind == "path":
-        relation, load = _path_relation(con, corpus), lambda: None
+        relation = _path_relation(con, corpus)
     else:
-        relation, load = SOURCE_TABLE_NAME, _register_table(con, corpus)
+        relation = SOURCE_TABLE_NAME
+        con.register(relation, schema_of_table(corpus).empty_table())
     types = _types_of(con, relation)
     refuse_missing_columns(corpus, types)
     statements = view_statements(corpus, types, relation)
@@ -63,13 +55,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> OpenedCorpus:
         check_condition_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
-    without_user = f"FROM {relation} WHERE {nulls_sql(corpus)}"
-    if corpus.kind != "path":  # it may be a stream, of which only rows_of_corpus are kept
-        without_user = "FROM rows_of_corpus WHERE user_id IS NULL"
-    drops = corpus.content.null_users == "drop"
-    name = corpus.content.column
-    expression = tokens_sql(corpus.content, types[name])
-    return OpenedCorpus(load, None if drops else without_user, (name, expression))
+    return relation, types
 
 
 def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
@@ -79,13 +65,14 @@ def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> 
     content = _content_sql(corpus.content, kind)
     is_text = kind != "BLOB" and not LIST_TYPE_END.search(kind)
     is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
+    group = "NULL" if corpus.by is None else identifier(corpus.by)
     return (
         f"CREATE TEMP MACRO tokens_of({identifier(corpus.content.column)}) AS "
         f"{tokens_sql(corpus.content, kind)}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus)} AS user_id, "
         f"{content} AS content, "
-        f"{group_sql(corpus.by)} AS group_name FROM {relation} "
+        f"CAST({group} AS VARCHAR) AS group_name FROM {relation} "
         f"WHERE {row_condition_sql(corpus)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
@@ -148,16 +135,7 @@ def _content_sql(content: Content, column_type: str) -> str:
     if not LIST_TYPE_END.search(column_type):
         return f"first_characters(CAST({column} AS VARCHAR), {longest})"
     kind = "BLOB[]" if column_type.startswith("BLOB[") else "VARCHAR[]"
-    if not column_type.endswith("[]"):  # a list type of fixed length
-        return f"CAST({column} AS {kind})[1:{longest}]"
-    return f"CAST(first_tokens({column}, {longest}) AS {kind})"
-
-
-def group_sql(by: str | None) -> str:
-    """SQL for the group of a row: the column `by` as text."""
-    if by is None:
-        return "CAST(NULL AS VARCHAR)"
-    return f"CAST({identifier(by)} AS VARCHAR)"
+    return f"first_tokens(CAST({column} AS {kind}), {longest})"
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
@@ -241,18 +219,6 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     except duckdb.Error as problem:
         raise unreadable_parquet_error(corpus, problem) from None
     return relation
-
-
-def _register_table(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
-    """Register an empty table with the columns of another library's table. The returned function
-    replaces it by the rows, as Arrow, when the run begins."""
-    con.register(SOURCE_TABLE_NAME, schema_of_table(corpus).empty_table())
-
-    def load_rows() -> None:
-        con.unregister(SOURCE_TABLE_NAME)
-        con.register(SOURCE_TABLE_NAME, rows_of_table(corpus))
-
-    return load_rows
 
 
 def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

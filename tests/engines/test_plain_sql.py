@@ -596,7 +596,7 @@ ITEMS = "abcdefghijkl"
 @FEW
 def test_counts_of_users_with_caps_of_their_own_are_the_plain_ones(engine, users, most, seed):
     """In rows of whole users, as the rounds of a run leave them: two users a row."""
-    level = CountsLevel.of(0.5, len(ITEMS), most, 0.95, False)
+    level = CountsLevel(0.5, len(ITEMS), most, 0.95, simultaneous=False)
     weighing = level.weighing
     caps = {who: int(weighing.least_cap * 10**more) for who, (_, more) in enumerate(users)}
     blocks = [users[at : at + 2] for at in range(0, len(users), 2)]

@@ -51,10 +51,12 @@ def test_a_file_without_a_user_column_is_told_with_what_is_done_about_it(folder,
     other = folder / "it's b.parquet"
     pl.DataFrame({"what": ["x"]}).write_parquet(other)
     files = [str(folder / "a.parquet"), str(other)]
-    for null_users, verdict in (("refuse", "stops"), ("drop", "mind")):
+    for null_users, goes in (("refuse", False), ("drop", True)):
         corpus = Corpus(files, user="who", text="what", null_users=null_users)
-        (found,) = (x for x in dphh.check(corpus, ledger=ledger).findings if x.what == "files")
-        assert (found.verdict, found.found) == (verdict, "some have no column 'who'")
+        checked = dphh.check(corpus, ledger=ledger)
+        assert checked.ok == goes
+        (found,) = (each for each in checked.findings if each.what == "files")
+        assert (found.verdict, found.found) == ("mind", "some have no column 'who'")
         names = duckdb.sql(found.costs.partition(". ")[2].removesuffix(" says which.")).fetchall()
         assert (files[0], "who") in names and (files[1], "who") not in names
 

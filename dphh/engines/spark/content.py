@@ -36,9 +36,11 @@ from dphh.reader.files import (
 )
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.views import Loader, refuse_unclear_types, tokens_by_duckdb, tokens_sql
+from dphh.reader.views import refuse_unclear_types, tokens_by_duckdb, tokens_sql
 
 SOURCE_VIEW_NAME = "corpus_rows"
+#: Makes the rows of a corpus available; called when the run has begun.
+Loader = Callable[[], None]
 #: A function that takes what is to be called when the run ends.
 UndoAtClose = Callable[[Callable[[], object]], object]
 

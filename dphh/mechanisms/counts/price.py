@@ -148,8 +148,9 @@ def price_counts(
             shares = [ROUGH_SHARE, HELD_SHARE, 1 - HELD_SHARE - ROUGH_SHARE]
             notes = ["rough counts, by which rarer ones get less noise", *notes]
     *before, of_counts = split_sigma(sigma, shares) if len(shares) > 1 else [sigma]
-    how = confidence, simultaneous, in_groups
-    level = CountsLevel.of(of_counts, keys, max_held or PLANNED_HELD, *how)
+    most = min(max_held or PLANNED_HELD, keys)
+    how = confidence, simultaneous
+    level = CountsLevel(of_counts, keys, most, *how, groups_of_item=in_groups)
     if before:
         counts_grid_bits(before[-1])  # refuses too much noise
         level = replace(level, held_sigma=ceil(before[-1]))
@@ -169,7 +170,7 @@ def price_counts(
             ("max_held", max_held),
             ("by", by),
             ("groups", declared),
-            ("confidence", level.confidence),
+            ("confidence", float(confidence)),
             ("simultaneous", simultaneous),
         ),
         levels=(level,),

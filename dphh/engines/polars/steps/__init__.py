@@ -1,7 +1,8 @@
 """The steps of `sql/` as lazy queries of Polars, by their names.
 
 A step takes the host, and the parameters that its text names. It gives the tables that it makes, by
-their names; a query to take gives its rows.
+their names; a query to take gives its rows. What a step is for, and the columns of its tables, the
+head of its text says, once for all engines; here are remarks on what differs.
 """
 
 from __future__ import annotations

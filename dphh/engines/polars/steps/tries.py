@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 @step
 def contents_of_users(host: PolarsHost) -> Tables:
-    """The rows that hold a sequence, as tokens. (In SQL this table has each user's contents, which
-    are not yet tokens.)"""
+    """(In SQL this table has each user's contents, which are not yet tokens.)"""
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
     sequences = host.collect("contents_of_users", held)
@@ -36,9 +35,7 @@ def refuse_null_users(users: pl.Series) -> None:
 
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
-    """One sequence of each user who has several rows: in sorted order, the one whose place is the
-    user's random word modulo the number of these rows. Sorting each user's sequences separately
-    would take Polars three times as long as this one sort."""
+    """(To sort each user's sequences alone would take three times as long as this one sort.)"""
     sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
@@ -54,7 +51,6 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
 
 @step
 def sequences_most_frequent(host: PolarsHost) -> Tables:
-    """The sequence in most of a user's rows; of several such, the first in sort order."""
     local_counts = (
         host.table("contents_of_users")
         .group_by("user_id", "tokens")
@@ -75,7 +71,6 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 @step
 def walkers(host: PolarsHost) -> Tables:
-    """All walkers start at the root, node 0. Users with the same sequence share one walker."""
     chosen = host.table("chosen")
     of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
     sequences = pl.concat([of_one_row, chosen])
@@ -85,10 +80,9 @@ def walkers(host: PolarsHost) -> Tables:
 
 @step
 def trie_votes(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
-    """Algorithm 2: each eligible user tosses a new coin at this level; heads are votes. One draw
-    gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
-    The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
-    32 bits.)"""
+    """One draw gives how many users of the same next prefix toss heads, as far as theta asks
+    (`draw_votes`). The end of a sequence is a token of its own kind, `ended`. (Counts are Int64:
+    Polars counts in 32 bits.)"""
     next_prefixes = host.table("walkers").select("node", *_next_token_and_end(level), "users")
     eligible = host.collect(
         "trie_votes", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
@@ -113,14 +107,12 @@ def _next_token_and_end(level: int) -> list[pl.Expr]:
 
 @step
 def grown(host: PolarsHost, *, theta: int) -> pl.LazyFrame:
-    """The prefixes with at least theta votes, which grow on the trie."""
     enough = host.table("votes").filter(pl.col("votes") >= theta)
     return enough.select("node", "token", "ended").sort("node", "ended", "token")
 
 
 @step
 def walk_on(host: PolarsHost, *, level: int) -> Tables:
-    """The walkers whose next prefix has just grown on the trie, now at its node."""
     token, _ = _next_token_and_end(level)
     walkers = host.table("walkers").with_columns(token)
     moved = walkers.join(host.table("grown"), on=["node", "token"])
