@@ -16,32 +16,14 @@ from dphh.reader.views import SOURCE_TABLE_NAME, view_statements
 from dphh.registry import draws_of
 from dphh.sql import literal, query, query_paths
 
-#: For each parameter whose value a plan cannot know: what it is, or what a run computes it from.
-PARAMETER_MEANINGS = {
-    "g": "the values of the query above, looked up by key",
-    "given": "the items that are counted, to be looked up",
-    "keys": "the values of the query above, looked up by key",
-    "prefix_values": "how many values there are: a prefix of the level below, and what comes next",
-    "purse": "what each user may spend, as a squared norm on the grid",
-    "released": "what was released before, with the numbers of these, to be looked up",
-    "rule": "how much a user adds to each of the keys that they hold, to be looked up",
-    "salt": "64 random bits, drawn for this level",
-    "sigma": "the noise of the counts, from how many items are found",
-    "scale": "what a squared norm of 1 in purses is on the grid of the counts",
-    "spending": "which part of a purse the round takes, from what is expected to be found",
-    "threshold": "the least weight that noise reaches as seldom as `spurious` asks, from the level "
-    "below",
-    "user_bins": "how many bins of users: by list size, and by purse",
-    "valid": "the valid n-grams, or the words of the list, by which they are looked up and drawn",
-    "w": "the values of the query above, looked up by key",
-    "words_of_corpus": "how many different words the corpus has",
-}
 PLAN_SQL_HEADING = """\
 -- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
--- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
--- stand for values that no plan can know; a comment says what each follows from. Steps below a
--- title with "if" are of a run that found so much, or so little, before them. Not shown: tables of
--- earlier releases, which a query's comment calls public, and the drops of tables."""
+-- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $w
+-- stand for values that no plan can know: $salt for 64 random bits, drawn for a level, $sigma and
+-- $threshold for noise and a threshold that follow from what was found; a query's comment says what
+-- others are. Steps below a title with "if" are of a run that found so much, or so little, before
+-- them. Not shown: tables of earlier releases, which a query's comment calls public, and the drops
+-- of tables."""
 _SUFFIX_NOT_PARQUET = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 _PARAMETER_PATTERN = re.compile(r"\$([a-z_]\w*)")
 
@@ -60,18 +42,12 @@ def plan_sql(price: Price, corpus: Corpus | None) -> str:
 
 
 def step_sql(listed: Step) -> str:
-    """A step's query, with known values in place of their parameters, and with comments on the
-    other parameters."""
+    """A step's query, with known values in place of their parameters."""
     step, known = listed
     if " " in step:  # a line of SQL, not the name of a step
         return step
-    known = {"is_test": False, **known}
-    text = with_values(query(step).strip(), known)
-    unknown = {*_PARAMETER_PATTERN.findall(text)} - known.keys()
-    meanings = "".join(
-        f"-- ${name}: {said}\n" for name, said in PARAMETER_MEANINGS.items() if name in unknown
-    )
-    return f"-- sql/{query_paths(step)[0]}\n{meanings}{text}{'' if text.endswith(';') else ';'}"
+    text = with_values(query(step).strip(), {"is_test": False, **known})
+    return f"-- sql/{query_paths(step)[0]}\n{text}{'' if text.endswith(';') else ';'}"
 
 
 def with_values(text: str, known: Mapping[str, Any]) -> str:

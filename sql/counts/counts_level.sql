@@ -2,8 +2,8 @@
 -- All these numbers are released, so which keys are released does not depend on the data. (By other
 -- rules: how many users roughly; how many users hold how much.)
 -- In: counted_users (block, lengths, ids, caps): ids are keys, caps the users' own or NULL; asked
--- (key), all public keys, and one for the loss. Out: noised (key, noisy), drawn once: it is
--- stored before it is read.
+-- (key), all public keys, and one for the loss; $rule, how much a user adds to each key held. Out:
+-- noised (key, noisy), drawn once: it is stored before it is read.
 CREATE TEMP TABLE noised AS
 WITH
 

@@ -1,5 +1,6 @@
 -- The numbers of users that a round of the forecast ladder shows (steps 2 and 9 of
--- docs/ngrams.md): every bin of users gets noise, also those into which no user falls.
+-- docs/ngrams.md): each of $user_bins bins of users, by list size and by purse, gets noise, also
+-- those into which no user falls.
 -- In, private: round_1_sums (key, weight); a bin's key is -1 - bin. Out, public: user_counts (bin,
 -- noisy).
 CREATE TEMP TABLE user_counts AS

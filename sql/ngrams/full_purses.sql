@@ -1,5 +1,5 @@
--- A full purse for every user: the squared norm, in units of the noise's grid, that a user may
--- add in all rounds that follow. Purses are private; no query shows anything of them without
+-- A full purse for every user: $purse, the squared norm, in units of the noise's grid, that a user
+-- may add in all rounds that follow. Purses are private; no query shows anything of them without
 -- noise.
 -- In: users (block, user_hashes, lengths, ids, words). Out, private: purses (block, purses,
 -- tops, finds): for each user, in the order of the block, what is left; the highest level above
