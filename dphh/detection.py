@@ -24,8 +24,7 @@ from dphh.wording.options import check_whole, checked_call
 
 @dataclass(frozen=True)
 class Profile:
-    """How much a user is assumed to hold: distinct words, in a number of texts. An assumption from
-    public knowledge, never measured on the corpus."""
+    """How much a user is assumed to hold: distinct words, in a number of texts."""
 
     words_per_user: tuple[int, ...]
     texts_per_user: int = 1
@@ -58,11 +57,9 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
     """State how much a user is assumed to hold, from public knowledge and never measured on the
     corpus. Several numbers of words are several scenarios."""
     several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
-    for name, number in [
-        *(("words_per_user", words) for words in several),
-        ("texts_per_user", texts_per_user),
-    ]:
-        check_whole(name, number)
+    for words in several:
+        check_whole("words_per_user", words)
+    check_whole("texts_per_user", texts_per_user)
     if not several:
         raise UsageError("words_per_user: found no number; give at least one")
     return Profile(tuple(several), texts_per_user)

@@ -1,15 +1,10 @@
-"""What was drawn before is not drawn again: neither a level of a run, nor a whole request.
-
-Each drawn level is stored in the ledger before it is used, so that no level is drawn twice.
+"""What a run drew before is not drawn again: each drawn level is stored in the ledger before it is
+used.
 
 Before a draw the ledger is asked for the stored rows of that step. If there are none, the level is
 drawn, and its rows are stored in one transaction and read back. If another process with the same
 run id stored its rows first, both processes use those. From the same rows both continue in the
 same way: all else that a level needs, a host finds again in the corpus.
-
-Replay: the same request on the same data returns the earlier release and spends nothing. A request
-is its verb, options, how rows are read, and its booking; data are the rows that count, wherever and
-in whatever they are (`reader/identity.py`).
 """
 
 from __future__ import annotations

@@ -201,12 +201,12 @@ class Corpus(InNotebooks):
         }
         if content.reading not in ("words", "whole"):
             said["as_"] = content.reading
-        other = f"{content.column} "  # any name but the column's
-        usual = Corpus(".", user=other, text=content.column, as_=content.reading).content.to_json()
+        usual = {name: option.default for name, option in CORPUS_OPTIONS.items()}
+        usual["lower"] = content.reading == "words"
         said |= {
             option: value
             for option, value in content.to_json().items()
-            if option not in ("column", "reading") and value != usual.get(option)
+            if option in usual and value != usual[option]
         }
         if self.account is not None:
             said["account"] = self.account
