@@ -43,8 +43,9 @@ class Level:
         raise NotImplementedError
 
     def to_json(self: Any) -> dict[str, Any]:
-        shown = {name: getattr(self, name) for name in self.shown}
-        return {"kind": self.kind, **asdict(self), **shown}
+        said = {**asdict(self), **{name: getattr(self, name) for name in self.shown}}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
+        return {"kind": self.kind, **plain}
 
 
 class Noise(Protocol):

@@ -151,9 +151,10 @@ class Finds:
 
     def to_json(self) -> dict[str, Any]:
         said = asdict(self)
-        if self.users_of_many is None:
-            del said["users_of_many"]
-        return said
+        for pairs in ("users_by_held", "users_by_length"):
+            said[pairs] = [list(pair) for pair in said[pairs]]
+        many = said.pop("users_of_many")
+        return said if many is None else {**said, "users_of_many": list(many)}
 
 
 #: Why a run's outcome would reveal the number of users, with the option that causes it; and what to

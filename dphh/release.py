@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import DIGEST_FIELD, as_parquet, as_release_table, stored_table
+from dphh.columns import as_parquet, as_release_table, stored_table
 from dphh.errors import UsageError
 from dphh.exports import Exports
 from dphh.files.whole_files import unwritable_error, write_unless_other_file, write_whole
@@ -211,7 +211,7 @@ class Release(Exports, InNotebooks):
     @checked_call
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
-        out = checked_folder(folder, self.run_id, self.manifest.get(DIGEST_FIELD))
+        out = checked_folder(folder, self.run_id)
         try:
             out.mkdir(parents=True, exist_ok=True)
             for name, data in self.files().items():
@@ -304,10 +304,9 @@ def release_of_files(table: bytes, manifest: bytes) -> Release:
     return Release.from_parquet(table, said)
 
 
-def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = None) -> Path:
+def checked_folder(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to, which need not be there. It is refused, before anything is spent, if
-    it takes no files or has another release: of another run or, if the table's hash `digest` is
-    known, other rows of this run, such as all of them where `top` has a few."""
+    it takes no files or has a release of another run."""
     out = local_path_to_write("out", folder).absolute()
     try:
         # A link to nowhere is tried too: no folder can be made there.
@@ -318,7 +317,7 @@ def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = 
         raise UsageError(
             f"out: {out} cannot be written ({problem.strerror}); give another folder"
         ) from None
-    if _has_other_release(out, run_id, digest):
+    if _has_other_release(out, run_id):
         raise UsageError(
             f"out: {out} already contains another release, which was paid for; "
             "give a new folder, or move that release"
@@ -326,18 +325,15 @@ def checked_folder(folder: str | Path, run_id: str | None, digest: str | None = 
     return out
 
 
-def _has_other_release(out: Path, run_id: str | None, digest: str | None) -> bool:
-    """Whether a folder has another release, or a file that is none. An interrupted write leaves
-    only the table."""
+def _has_other_release(out: Path, run_id: str | None) -> bool:
+    """Whether a folder has a release of another run, or a file that is none. An interrupted write
+    leaves only the table."""
     run_ids = []
     try:
         if (out / TABLE).exists():
             run_ids.append(_run_id_of(pq.read_schema(out / TABLE)))
         if (out / MANIFEST).exists():
-            manifest = json.loads((out / MANIFEST).read_bytes())
-            run_ids.append(manifest.get("run_id"))
-            if digest not in (None, manifest.get(DIGEST_FIELD)):
-                return True
+            run_ids.append(json.loads((out / MANIFEST).read_bytes()).get("run_id"))
     except (AttributeError, OSError, ValueError):
         return True
     return any(run_id is None or each != run_id for each in run_ids)
