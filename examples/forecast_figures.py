@@ -113,8 +113,7 @@ def even_weights(rows: Any, *_: Any) -> Any:
 REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
     "nothing": {},
     "a posterior a little wider": {
-        f"dphh.mechanisms.ngrams.forecast.{rounds}.widened_posteriors": lambda by_bin: by_bin
-        for rounds in ("two_rounds", "late_rounds")
+        "dphh.mechanisms.ngrams.forecast.plan_round.widened_posteriors": lambda by_bin: by_bin
     },
     "saturation": {
         "dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda *_: lambda g: g

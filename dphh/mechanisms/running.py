@@ -83,6 +83,11 @@ _PARAMETERS = {
 }
 
 
+def renamed(table: str, name: str) -> str:
+    """The line of SQL that renames a table."""
+    return f"ALTER TABLE {table} RENAME TO {name};"
+
+
 def planned(level: Level, purpose: str, **others: Any) -> dict[str, Any]:
     """What a level's fields give to the parameters of its steps, with these others."""
     fields = {_PARAMETERS.get(name, name): value for name, value in vars(level).items()}

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 
 from dphh import Plan
 from dphh.mechanisms.counts import of_found
@@ -34,6 +35,13 @@ class Watched:
         tables = (self.cell_sizes, self.users, self.nonpositive)
         late = [] if self.late is None else self.late.said()
         return [*(table.tolist() for table in tables), self.passing.to_pylist(), *late]
+
+    def in_matrix(self, table: Any, column: str) -> Any:
+        """Of the cells of round 1, as (class, bin)."""
+        matrix = np.zeros_like(self.cell_sizes)
+        cells, values = (table.column(name).to_numpy() for name in ("cell", column))
+        matrix.ravel()[cells[cells >= 0]] = values[cells >= 0]
+        return matrix
 
 
 class WatchedLate:
@@ -103,34 +111,47 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
     """Keeps what the driver says and hears of each level with two rounds. With `low`, whatever is
     above 0 passes round 2 in every other bin, and in the others what is above half a sigma, so that
     most sums are seen; and whatever is above 0 passes the late round."""
-    first, later, passing = two_rounds.first_round, two_rounds.later_round, two_rounds.passing
-    keep, drawn_late = late_rounds.keep_undecided, late_rounds.draw_later_round
-    passing_late, counted = late_rounds.draw_passing, late_rounds.users_counted
+    first, later, passing = (
+        two_rounds.first_round, two_rounds.draw_later_round, two_rounds.draw_passing
+    )  # fmt: skip
+    keep, counted, spend = run.keep_undecided, late_rounds.users_counted, late_rounds.Spending
 
-    def first_round(host: Any, valid: Any, bins: Any, spending: Spending, purpose: str) -> Any:
+    def first_round(host: Any, level: Any, spending: Spending, purpose: str) -> Any:
         seen.append(each := Watched(int(purpose.rsplit(maxsplit=1)[-1])))
-        each.valid, each.law, each.first = valid, bins, spending
-        heard = first(host, valid, bins, spending, purpose)
+        each.planned, each.first = level.planned, spending
+        each.valid, each.law = level.valid, level.bins
+        heard = first(host, level, spending, purpose)
         each.cell_sizes, each.users = heard
         each.list_sizes, each.purse_counts, *_ = purses.users_by_kind(each.users, spending)
         return heard
 
-    def later_round(
-        host: Any, valid: Any, bins: Any, weights: Any, spending: Spending, purpose: str
+    def draw_later_round(
+        host: Any, planned: Any, bins: Any, spending: Spending, purpose: str
     ) -> Any:
-        each = seen[-1]
-        each.weights, each.second = weights, spending
-        each.nonpositive = later(host, valid, bins, weights, spending, purpose)
-        return each.nonpositive
+        heard = later(host, planned, bins, spending, purpose)
+        if spending.late:
+            late = late_of(spending.level)
+            late.spending, late.weights, late.nonpositive = spending, planned, heard
+        else:
+            each = seen[-1]
+            each.weights, each.second = each.in_matrix(planned, "weight"), spending
+            each.nonpositive = each.in_matrix(heard, "nonpositive")
+        return heard
 
-    def passed(host: Any, valid: Any, bins: Any, thresholds: Any, purpose: str) -> Any:
-        each = seen[-1]
+    def draw_passing(host: Any, level: Any, asked: Any, is_late: bool, purpose: str) -> Any:
         if low:
-            thresholds = np.ones_like(thresholds)
-            thresholds[:, 1::2] = max(bins.noise.sigma // 2, 1)
-        each.thresholds = thresholds
-        each.passing = passing(host, valid, bins, each.thresholds, purpose)
-        return each.passing
+            cells, thresholds = (asked.column(name).to_numpy() for name in ("cell", "threshold"))
+            others = 1 if is_late else max(level.bins.noise.sigma // 2, 1)
+            low_ones = np.where(cells % len(level.bins.starts) % 2, others, 1)
+            thresholds = np.where(cells >= 0, low_ones, thresholds)
+            asked = pa.table({"cell": cells, "threshold": thresholds})
+        heard = passing(host, level, asked, is_late, purpose)
+        if is_late:
+            late_of(level.planned.level).passing = heard
+        else:
+            each = seen[-1]
+            each.thresholds, each.passing = each.in_matrix(asked, "threshold"), heard
+        return heard
 
     def keep_undecided(*asked: Any) -> Any:
         undecided = keep(*asked)
@@ -143,28 +164,10 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
         seen.late_counts = counted(*asked)
         return seen.late_counts
 
-    def draw_late(host: Any, planned: Any, bins: Any, spending: Spending, purpose: str) -> Any:
-        late = of_level(spending.level)
-        late.spending, late.weights = spending, planned
-        late.nonpositive = drawn_late(host, planned, bins, spending, purpose)
-        return late.nonpositive
-
-    def pass_late(host: Any, valid: Any, cells_of_class: int, bins: Any, purpose: str) -> Any:
-        late = of_level(int(purpose.split()[-2].strip(",")))
-        late.passing = passing_late(host, valid, cells_of_class, bins, purpose)
-        return late.passing
-
-    def of_level(level: int) -> WatchedLate:
+    def late_of(level: int) -> WatchedLate:
         (late,) = (each.late for each in seen if each.level == level)
         assert late is not None
         return late
-
-    exact = late_rounds.thresholds_for_tails
-
-    def thresholds_for_tails(tails: Any, bins: Any) -> Any:
-        return np.ones(len(tails), dtype=np.int64) if low else exact(tails, bins)
-
-    spend = late_rounds.Spending
 
     def spending(*given: Any, **named: Any) -> Spending:
         made = spend(*given, **named)
@@ -174,18 +177,14 @@ def watched_rounds(seen: Seen, low: bool = False) -> Iterator[None]:
 
     with (
         patch.multiple(
-            two_rounds, first_round=first_round, later_round=later_round, passing=passed
+            two_rounds,
+            first_round=first_round,
+            draw_later_round=draw_later_round,
+            draw_passing=draw_passing,
         ),
-        patch("dphh.mechanisms.ngrams.forecast.run.keep_undecided", keep_undecided),
+        patch.object(run, "keep_undecided", keep_undecided),
         watched_counts(seen),
-        patch.multiple(
-            late_rounds,
-            users_counted=users_counted,
-            draw_later_round=draw_late,
-            draw_passing=pass_late,
-            thresholds_for_tails=thresholds_for_tails,
-            Spending=spending,
-        ),
+        patch.multiple(late_rounds, users_counted=users_counted, Spending=spending),
     ):
         yield
 

@@ -68,7 +68,7 @@ def climbed(
     price = replace(plan.price, levels=tuple(levels))
     with (
         patch(
-            "dphh.mechanisms.ngrams.run.spurious_threshold",
+            "dphh.mechanisms.ngrams.dpne.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
         host_on(engine, corpus, randomness or Quiet()) as host,

@@ -258,7 +258,7 @@ class Everybody:
         bins, cells, g = len(rounds.law.starts), {}, {}
         for key, noisy in first.items():
             if is_other(key):
-                g[key] = 0 if noisy >= rounds.valid.rule_for_unlisted.first_threshold else 32
+                g[key] = 0 if noisy >= rounds.planned.first_threshold_grid else 32
             else:
                 group, column = class_of(rounds.valid, key), bin_of(rounds, noisy)
                 cells[key], g[key] = group * bins + column, int(rounds.weights[group, column])

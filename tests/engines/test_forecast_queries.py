@@ -10,9 +10,15 @@ import pytest
 
 from dphh import Corpus
 from dphh.engines.host import Lookup
-from dphh.mechanisms.ngrams.forecast.two_rounds import first_round, later_round, passing
+from dphh.mechanisms.ngrams.forecast.two_rounds import (
+    TwoRoundLevel,
+    draw_later_round,
+    draw_passing,
+    first_round,
+)
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, update_positions
+from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.table import Bins
@@ -173,17 +179,21 @@ def test_a_user_who_has_nothing_left_still_holds(engine):
             host.gather("users", ReadWords(marks_ends=True))
             host.run("full_purses", purse=purse)
             ladder = first_ladder(pa.array(["a", "b", "c"]))
-            PositionsTable(host).update_positions(ladder)
+            update_positions(host, ladder)
             valid = valid_classes(ladder.top, np.ones(3), np.array([3.0]))
             how = Spending(purse, 10**4, (2**15,), 0, 2)
-            cells, *_ = first_round(host, valid, Bins(SIGMA), how, "test")
-            weights = np.full(cells.shape, 64)
-            nonpositive = later_round(host, valid, Bins(SIGMA), weights, how, "test")
-            thresholds = np.ones(cells.shape, dtype=np.int64)
-            passed = passing(host, valid, Bins(SIGMA), thresholds, "test")
+            level = TwoRoundLevel(ForecastLevel(2, 1.0, SIGMA, 0.5), valid, 3, purse, 10**4, purse)
+            sizes, *_ = first_round(host, level, how, "test")
+            cells = np.arange(sizes.size)
+            weights = pa.table({"cell": cells, "weight": np.full(sizes.size, 64)})
+            heard = draw_later_round(host, weights, level.bins, how, "test")
+            nonpositive = np.zeros_like(sizes)
+            nonpositive.ravel()[heard["cell"].to_numpy()] = heard["nonpositive"].to_numpy()
+            thresholds = pa.table({"cell": cells, "threshold": np.ones(sizes.size, np.int64)})
+            passed = draw_passing(host, level, thresholds, False, "test")
             found[purse] = {row["key"]: row for row in passed.to_pylist()}
-            assert cells.sum() == 9 and (nonpositive <= cells).all()
-            assert cells.sum() - nonpositive.sum() == passed.num_rows
+            assert sizes.sum() == 9 and (nonpositive <= sizes).all()
+            assert sizes.sum() - nonpositive.sum() == passed.num_rows
             held = host.take("forecast_weights")
             assert sorted(held.column("key").to_pylist()) == grams
     noise = {gram: row["second"] for gram, row in found[0].items() if gram in grams}

@@ -38,9 +38,9 @@ from dphh.mechanisms.counts.run import (
 from dphh.mechanisms.items.price import price_items
 from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
-from dphh.mechanisms.ngrams.ladder.rungs import PositionsTable, first_ladder
+from dphh.mechanisms.ngrams.dpne import draw_dpne_level
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, update_positions
 from dphh.mechanisms.ngrams.levels import PrunedLevel
-from dphh.mechanisms.ngrams.run import draw_dpne_level
 from dphh.mechanisms.set_union import single
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
@@ -161,12 +161,12 @@ def test_grams_of_every_level_of_dpne(engine, others, newcomer):
         ladder = first_ladder(pa.array(WORDS))
         with opened(engine, rows, Quiet()) as host:
             host.gather("users", ReadWords(marks_ends=True))
-            positions = PositionsTable(host)
             for number in (2, 3, 4):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, threshold_grid=200)
                 valid = ladder.valid_grams()
-                yield sums(draw_dpne_level(positions, level, ladder, valid, f"level {number}"))
+                update_positions(host, ladder)
+                yield sums(draw_dpne_level(host, level, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))
                 ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
 
@@ -238,7 +238,7 @@ def test_a_block_has_the_same_users_in_the_same_order_in_every_table(engine, mon
         users = of_each_user("users", "ids")
         hashes = dict(rows_of(host, "users", "block", "user_hashes"))
         assert len(users) == len(rows)
-        PositionsTable(host, keeps_users=True).update_positions(first_ladder(pa.array(["a", "b"])))
+        update_positions(host, first_ladder(pa.array(["a", "b"])), keeps_users=True)
         host.run(
             "counted_users",
             given=Lookup(GivenGrams([(name,) for name in names], 1, beginnings=False)),

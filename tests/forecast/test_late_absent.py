@@ -12,11 +12,9 @@ import pytest
 
 from dphh import Corpus
 from dphh.engines.polars.host import PolarsHost
-from dphh.mechanisms.ngrams.forecast.late_rounds import (
-    SPURIOUS_PART_OF_TWO_ROUNDS as EARLY,
-)
 from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_undecided
-from dphh.mechanisms.ngrams.forecast.run import LikelyPurses, level_above
+from dphh.mechanisms.ngrams.forecast.run import level_above
+from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS as EARLY
 from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -131,9 +129,9 @@ def drawn_over(words, held):
     """The three rounds of one level: what the first two release and what the late round does. One
     user, whose purse is empty, holds the grams of these places of V_2."""
     masses = np.linspace(1.0, 40.0, words)
-    purses = LikelyPurses(PURSE, 2, PURSE / 2)
+    purses = {"purse": PURSE, "likely": PURSE / 2, "levels": 2}
     ladder = first_ladder(range(words))
-    level = level_above(LEVEL, ladder, masses, np.array([masses.sum()]), purses)
+    level = level_above(LEVEL, ladder, masses, np.array([masses.sum()]), **purses)
     keys = [int(left << 32 | right) for left in range(words) for right in range(words)]
     theirs = [keys[place] for place in held] + [-1]
     host = PolarsHost(Corpus(NO_ROWS, user="who", text="what"), SYSTEM, Limits())

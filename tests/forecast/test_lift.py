@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from dphh.mechanisms.ngrams.forecast.run import (
-    LikelyPurses,
     full_purse,
     level_above,
 )
@@ -101,8 +100,8 @@ def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
     words = first_ladder(masses)
     of_words, plan = np.array([masses.sum()]), planned(mu=1.0, spurious=0.01)
     purse = full_purse(plan, 0.8)
-    purses = LikelyPurses(purse, 3, purse / 2)
-    drawn(level_above(plan, words, masses, of_words, purses, lift), engine)
+    purses = {"purse": purse, "likely": purse / 2, "levels": 3}
+    drawn(level_above(plan, words, masses, of_words, lift, **purses), engine)
 
     def is_seen(by):
         merged = engine.valid.partitions[by].part_of_class

@@ -18,11 +18,7 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_undecided
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
-from dphh.mechanisms.ngrams.forecast.run import (
-    LikelyPurses,
-    full_purse,
-    level_above,
-)
+from dphh.mechanisms.ngrams.forecast.run import full_purse, level_above
 from dphh.mechanisms.ngrams.forecast.shares import LATE_PURSES_PART
 from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
@@ -105,9 +101,8 @@ def test_no_level_of_a_plan_that_is_priced_fails(
         warnings.simplefilter("error")  # what NumPy warns of is no number
         host.run("full_purses", purse=purse)
         for planned in longer:
-            level = level_above(
-                planned, ladder, masses, masses_before, LikelyPurses(purse, levels, likely)
-            )
+            purses = {"purse": purse, "likely": likely, "levels": levels}
+            level = level_above(planned, ladder, masses, masses_before, **purses)
             if not len(level.valid):
                 break
             host.draw_users(level.valid, seed + planned.level)

@@ -8,10 +8,15 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_within_purses
-from dphh.mechanisms.ngrams.forecast.masses import mass_distributions, mass_grid
+from dphh.mechanisms.ngrams.forecast.masses import (
+    mass_distributions,
+    mass_grid,
+    widened_posteriors,
+)
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     THRESHOLDS,
-    plan_second_round,
+    Rows,
+    plan_round,
     tails_by_signs,
     weight_scaling,
 )
@@ -68,8 +73,9 @@ def planned(budget: float, sigma: float = 3.0):  # type: ignore[no-untyped-def]
     posterior = rng.dirichlet(np.full(len(masses), 0.2), 60)
     counts = rng.integers(0, 500, 60).astype(float)
     nulls = np.exp(rng.normal(0, 4, 60))
-    plan = plan_second_round(counts, nulls, posterior, masses, sigma, budget, lambda g: g)
-    return plan, counts, nulls, posterior, masses
+    rows = Rows(np.arange(60), counts, nulls, posterior)
+    plan = plan_round(rows, masses, sigma, budget, lambda g: g)
+    return plan, counts, nulls, widened_posteriors(posterior), masses
 
 
 @pytest.mark.parametrize("budget", [0.05, 1.0, 30.0])

@@ -15,13 +15,8 @@ from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast import run as ladder_run
 from dphh.mechanisms.ngrams.forecast import two_rounds
-from dphh.mechanisms.ngrams.forecast.late_rounds import SPURIOUS_PART_OF_TWO_ROUNDS
-from dphh.mechanisms.ngrams.forecast.run import (
-    LikelyPurses,
-    full_purse,
-    grams_by_level,
-    table_of_grams,
-)
+from dphh.mechanisms.ngrams.forecast.run import full_purse, grams_of_level, table_of_grams
+from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     Drawn,
     TwoRoundLevel,
@@ -51,8 +46,9 @@ class Told:
     negative: float = 0.5
 
     def first_round(
-        self, host: Any, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
+        self, host: Any, level: TwoRoundLevel, spending: Spending, purpose: str
     ) -> tuple[Integers, Floats]:
+        valid, bins = level.valid, level.bins
         self.valid, self.bins, self.first = valid, bins, spending
         self.counts = np.outer(valid.sizes, bins.noise_probabilities).round().astype(np.int64)
         weighs = (self.foretold(valid) * spending.first**0.5).astype(np.int64)
@@ -66,11 +62,17 @@ class Told:
         return valid.forecasts
 
     def later_round(
-        self, host: Any, valid: Any, bins: Bins, weights: Integers, spending: Spending, purpose: str
-    ) -> Integers:
-        self.weights, self.second = weights, spending
+        self, host: Any, planned: Any, bins: Bins, spending: Spending, purpose: str
+    ) -> Any:
+        self.weights, self.second = self.in_matrix(planned, "weight"), spending
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
-        return self.nonpositive
+        cells = np.arange(self.nonpositive.size)
+        return pa.table({"cell": cells, "nonpositive": self.nonpositive.ravel()})
+
+    def in_matrix(self, table: Any, column: str) -> Integers:
+        assert table.column("cell").to_pylist() == [*range(self.counts.size)]
+        values: Integers = table.column(column).to_numpy().reshape(self.counts.shape)
+        return values
 
     @property
     def second_norm(self) -> float:
@@ -79,9 +81,9 @@ class Told:
         return float((purse * self.second.parts[0] / 2**15) ** 0.5)
 
     def passing(
-        self, host: Any, valid: ValidClasses, bins: Bins, thresholds: Integers, purpose: str
+        self, host: Any, level: TwoRoundLevel, thresholds: Any, is_late: bool, purpose: str
     ) -> Any:
-        self.thresholds = thresholds
+        self.thresholds = self.in_matrix(thresholds, "threshold")
         group = self.valid.classes_of(KEYS)
         self.masses = self.valid.forecasts[group]
         first = (self.masses * self.first.first**0.5).astype(np.int64)
@@ -108,16 +110,16 @@ def level_2(
 ) -> TwoRoundLevel:
     words, total = first_ladder(MASSES), np.array([MASSES.sum()])
     full = full_purse(planned, left)
-    purses = LikelyPurses(full, levels, 0.99 * full)
-    return ladder_run.level_above(planned, words, MASSES, total, purses, lift)
+    purses = {"purse": full, "likely": 0.99 * full, "levels": levels}
+    return ladder_run.level_above(planned, words, MASSES, total, lift, **purses)
 
 
 def drawn(level: TwoRoundLevel, engine: Told) -> Drawn:
     with patch.multiple(
         two_rounds,
         first_round=engine.first_round,
-        later_round=engine.later_round,
-        passing=engine.passing,
+        draw_later_round=engine.later_round,
+        draw_passing=engine.passing,
     ):
         return draw_two_rounds(Mock(), level, "test")
 
@@ -205,29 +207,35 @@ def test_numbers_of_users_that_noise_may_have_made_are_none():
 
 
 def test_what_is_journalled_of_a_ladder_comes_back_as_it_was():
-    rows = [(2, KEYS, np.array([3.0, 2.0, 1.0]), 0), (3, KEYS[:1], np.array([0.5]), 0),
-            (2, KEYS[:2] + 7, np.array([9.0, 8.0]), 1), (3, KEYS[:0], np.array([]), 1)]  # fmt: skip
-    table = table_of_grams(rows)
+    parts = [
+        table_of_grams(2, KEYS, np.array([3.0, 2.0, 1.0])),
+        table_of_grams(3, KEYS[:1], np.array([0.5])),
+        table_of_grams(2, KEYS[:2] + 7, np.array([9.0, 8.0]), late=1),
+        table_of_grams(3, KEYS[:0], np.array([]), late=1),
+    ]
+    table = pa.concat_tables(parts)
     mixed = table.take(np.arange(table.num_rows)[::-1])
-    two, three, four = grams_by_level(mixed, 3)
-    assert (two.keys.tolist(), two.masses.tolist()) == (KEYS.tolist(), [3.0, 2.0, 1.0])
-    assert (two.late.tolist(), two.late_masses.tolist()) == ((KEYS[:2] + 7).tolist(), [9.0, 8.0])
-    assert (three.keys.tolist(), three.masses.tolist()) == (KEYS[:1].tolist(), [0.5])
-    assert len(three.late) == len(four.keys) == len(four.late_masses) == 0
+
+    def read(level: int, late: int) -> tuple[Any, ...]:
+        return tuple(column.tolist() for column in grams_of_level(mixed, level, late))
+
+    assert read(2, late=0) == (KEYS.tolist(), [3.0, 2.0, 1.0])
+    assert read(2, late=1) == ((KEYS[:2] + 7).tolist(), [9.0, 8.0])
+    assert read(3, late=0) == (KEYS[:1].tolist(), [0.5])
+    assert read(3, late=1) == read(4, late=0) == read(4, late=1) == ([], [])
 
 
 def test_a_level_follows_from_the_one_below():
     level = level_2(planned())
-    _, largest_mass = level.forecasts_and_largest_mass(np.zeros(0))
-    assert (level.below, largest_mass) == (len(MASSES), MASSES.sum())
+    assert (level.below, level.largest_mass) == (len(MASSES), MASSES.sum())
     assert level.levels_after == 2
     found = drawn(level, Told())
     ladder = first_ladder(MASSES).with_next(KEYS)
     three = ForecastLevel(3, 4.0, SIGMA, 0.1)
-    purses = LikelyPurses(level.full_purse, 4, found.mean_purse / 2)
-    above = ladder_run.level_above(three, ladder, found.masses, MASSES, purses)
+    purses = {"purse": level.full_purse, "likely": found.mean_purse / 2, "levels": 4}
+    above = ladder_run.level_above(three, ladder, found.masses, MASSES, **purses)
     assert above.below == len(KEYS)
-    assert above.forecasts_and_largest_mass(np.zeros(0))[1] == pytest.approx(found.masses.sum())
+    assert above.largest_mass == pytest.approx(found.masses.sum())
     assert (above.full_purse, above.levels_after) == (level.full_purse, 1)
     assert above.likely_purse == found.mean_purse / 2
     assert above.first == level.first

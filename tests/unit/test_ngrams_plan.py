@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from dphh import Corpus, ngrams
 from dphh.mechanisms.ngrams.dpne import ASSUMED_FOUND_WORDS, spurious_threshold
-from dphh.mechanisms.ngrams.forecast.run import one_round_of_words
+from dphh.mechanisms.ngrams.forecast.words import one_round_of_words
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 

@@ -21,7 +21,7 @@ from dphh.columns import (
 )
 from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
-from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns
+from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns, renamed
 from dphh.price import Price
 from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.counts import MOST_KEYS, count_intervals
@@ -163,7 +163,7 @@ def cap_by_purses(host: Host, level: CountsLevel, sigma_of_purses: int) -> None:
 COUNTS_WITHIN_PURSES: tuple[Step, ...] = (
     ("counted_users", {}),
     ("counts_within_purses", {}),
-    ("ALTER TABLE capped_users RENAME TO counted_users;", {}),
+    (renamed("capped_users", "counted_users"), {}),
     ("counts_level", {"purpose": "counts"}),
     ("counts_drawn", {}),
 )

@@ -11,7 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.mechanisms.running import Draws, Step, as_array, integer_columns, planned, steps_of
+from dphh.mechanisms.running import (
+    Draws,
+    Step,
+    as_array,
+    integer_columns,
+    planned,
+    renamed,
+    steps_of,
+)
 from dphh.mechanisms.set_union.levels import DrawnRound, NextRound, ReweighedLevel, SetUnionLevel
 from dphh.udfs.kernel.positions import indices_by_word
 from dphh.udfs.rules.weights import ReweighingNumbers, RoundNoise, round_precision
@@ -160,7 +168,7 @@ def rounds_steps(levels: Sequence[SetUnionLevel], purpose: str) -> list[Step]:
             steps += [
                 *([("no_earlier_sums", {})] if number == 1 else []),
                 ("sums_so_far", {"precision": round_precision(noises[0], noises[-1])}),
-                ("ALTER TABLE sums_so_far RENAME TO earlier_sums;", {}),
+                (renamed("sums_so_far", "earlier_sums"), {}),
                 ("weights_of_round", _reweighing(noises, level)),
             ]
         named = f"{purpose}/round {level.round}"

@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from dphh.columns import TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
-from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, as_array, planned, steps_of
+from dphh.mechanisms.running import (
+    BEFORE_LEVELS,
+    Draws,
+    LevelDone,
+    as_array,
+    planned,
+    renamed,
+    steps_of,
+)
 from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.price import Price
 from dphh.udfs.noise.randomness import ONE_SEQUENCE
@@ -109,7 +117,7 @@ def trie_draws(price: Price) -> Draws:
     chosen = "sequences_drawn" if price["choice"] == "drawn" else "sequences_most_frequent"
     known = {"purpose": ONE_SEQUENCE}
     yield BEFORE_LEVELS, [(step, known) for step in ("contents_of_users", chosen, "walkers")]
-    walking = "walk_on", "ALTER TABLE next_walkers RENAME TO walkers;"
+    walking = "walk_on", renamed("next_walkers", "walkers")
     for level in price.levels:
         purpose = f"trie/level {level.level}"
         after = () if level is price.levels[-1] else walking

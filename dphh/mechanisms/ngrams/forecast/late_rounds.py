@@ -18,37 +18,26 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.host import Host, Lookup
-from dphh.mechanisms.ngrams.forecast.masses import corrected_masses, widened_posteriors
-from dphh.mechanisms.ngrams.forecast.plan_round import (
-    RoundPlan,
-    plan_second_round,
-    tails_by_signs,
-)
+from dphh.mechanisms.ngrams.forecast.masses import corrected_masses
+from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Rows, plan_round
 from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
-from dphh.mechanisms.ngrams.forecast.shares import parts_by_climb
+from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS, parts_by_climb
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
-    LATER_ROUND,
     PLAIN_WEIGHT,
     ROUND_TABLES,
     SATURATION,
     RoundsSeen,
     TwoRoundLevel,
-    draw_later_round,
-    draw_passing,
+    draw_planned_round,
     noise_parameters,
-    put_no_unlisted_words,
-    thresholds_for_tails,
     users_counted,
     whole_weights,
 )
-from dphh.mechanisms.ngrams.levels import ForecastLevel
-from dphh.mechanisms.running import Step, integer_columns, steps_of
+from dphh.mechanisms.running import integer_columns
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
 from dphh.udfs.rules.forecast import ONE_PART, PURSE_PARTS, Reserve, Spending
 
-#: The part of a level's allowed spurious grams that its first two rounds may release.
-SPURIOUS_PART_OF_TWO_ROUNDS = 0.8
 #: Which part of what a user may spend in a late round is spent, as far as plans know.
 USUALLY_SPENT = 0.8
 #: Rows of a plan: undecided grams of one class whose noised weights together have about the same
@@ -57,6 +46,8 @@ _PRECISION_STEPS, _DEVIATION_STEPS = 2.0, 2.0
 _LEAST_DEVIATION, _MOST_DEVIATION = -3, 16
 #: The tables of a level that its late round goes on with.
 KEPT_TABLES = ("positions", "undecided", "absent")
+#: The cell of grams that are released already; and a threshold that no noised weight reaches.
+RELEASED, REACHED_BY_NONE = -1, 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +62,14 @@ class Undecided:
     most_spurious: float
 
     @cached_property
-    def rows(self) -> Rows:
+    def estimates(self) -> RowEstimates:
         return rows_of_cells(self.seen, self.cells, self.sizes)
 
     def planned(self, squared_norm: float) -> RoundPlan:
         """The plan of a round in which users spend this much."""
-        rows, masses = self.rows, self.seen.view.distributions.masses
+        rows, masses = self.estimates.rows, self.seen.view.distributions.masses
         sigma = self.level.planned.sigma_grid / squared_norm**0.5
-        sizes = rows.sizes, rows.sizes * rows.posteriors[:, 0]
-        posteriors = widened_posteriors(rows.posteriors)
-        most, scaled = self.most_spurious, self.seen.scaled_weights
-        return plan_second_round(*sizes, posteriors, masses, sigma, most, scaled)
+        return plan_round(rows, masses, sigma, self.most_spurious, self.seen.scaled_weights)
 
     def worth(self, purse: float) -> float:
         """How many more grams would be found if users spent a whole purse, not half of it."""
@@ -90,19 +78,17 @@ class Undecided:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The row of each cell; and of each row, its grams, the mean sum of weighted noised weights and
-    precision of its cells, and the posterior over masses."""
+class RowEstimates:
+    """The rows of cells; and of each row, the mean sum of weighted noised weights and precision of
+    its cells, and the part of the classes that they are in."""
 
-    of_cell: Integers
-    sizes: Floats
+    rows: Rows
     weighted: Floats
     precisions: Floats
-    posteriors: Floats
     parts: Integers
 
 
-def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> Rows:
+def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> RowEstimates:
     """Puts cells into rows. A row is a function of its cell alone, and so the same for held and for
     absent grams: from exact noised weights of held ones, rows would tell which are held."""
     bins = len(BIN_STARTS_IN_SIGMAS)
@@ -110,10 +96,10 @@ def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> Rows:
     middles = np.append(inner - 0.25, inner[-1] + 0.25)
     of_round_1, second_bin = np.divmod(cells, bins)
     class_number, first_bin = np.divmod(of_round_1, bins)
-    scale_2 = seen.scales_2.ravel()[of_round_1]
+    scale_2 = seen.scales_2[of_round_1]
     weighted = seen.scale_1 * middles[first_bin] + scale_2 * middles[second_bin]
     precision = seen.scale_1**2 + scale_2**2
-    part = seen.view.partition.part_of_class[class_number]
+    part = seen.view.part_of_class[class_number]
     deviation = np.floor(weighted / np.sqrt(precision) * _DEVIATION_STEPS)
     columns = np.stack(
         [
@@ -136,7 +122,8 @@ def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> Rows:
     logs += masses * weighted[:, None] - masses**2 * precision[:, None] / 2
     posteriors = np.exp(logs - logs.max(1, keepdims=True))
     posteriors /= posteriors.sum(1, keepdims=True)
-    return Rows(of_cell, grams, weighted, precision, posteriors, distinct[0])
+    rows = Rows(of_cell, grams, grams * posteriors[:, 0], posteriors)
+    return RowEstimates(rows, weighted, precision, distinct[0])
 
 
 def keep_undecided(
@@ -144,7 +131,7 @@ def keep_undecided(
 ) -> Undecided:
     """What the two rounds of a level, which released these keys, leave to its late round. Its
     tables are kept under names of their own."""
-    bins = Bins(level.planned.sigma_grid)
+    bins = level.bins
     host.put("released", pa.table({"key": keys}))
     host.drop("undecided", "absent")
     host.run("forecast_undecided", bins=len(bins.starts), **noise_parameters(bins, purpose))
@@ -155,8 +142,7 @@ def keep_undecided(
         host.rename_replacing(table, f"{table}_{level.planned.level}")
     host.drop("released", *ROUND_TABLES)
     order = np.argsort(cells)
-    most_spurious = level.most_spurious(sizes, 0.0)
-    left = most_spurious * (1 / SPURIOUS_PART_OF_TWO_ROUNDS - 1)
+    left = level.most_spurious(sizes) * (1 / SPURIOUS_PART_OF_TWO_ROUNDS - 1)
     return Undecided(level, seen, cells[order], sizes[order], left)
 
 
@@ -197,32 +183,25 @@ def draw_late_rounds(
 def _draw_late_round(
     host: Host, each: Undecided, spending: Spending, squared_norm: float
 ) -> tuple[Integers, Floats]:
-    level, rows = each.level.planned, each.rows
-    purpose = f"ngrams/forecast, level {level.level}, late"
-    bins, plan = Bins(level.sigma_grid), each.planned(squared_norm)
+    level, rows, plan = each.level.planned, each.estimates.rows, each.planned(squared_norm)
     for table in KEPT_TABLES:
         host.rename_replacing(f"{table}_{level.level}", table)
-    put_no_unlisted_words(host)
-    weights = whole_weights(plan.weights)
-    by_cell = {
-        # Released grams, in the cell -1, get nothing.
-        "cell": np.append(each.cells, -1),
-        "weight": np.append(weights[rows.of_cell], 0),
-    }
-    counts = draw_later_round(host, pa.table(by_cell), bins, spending, purpose)
-    # (cell, nonpositive)
-    cells, nonpositive = integer_columns(counts, "cell", "nonpositive")
-    row_of = rows.of_cell[np.searchsorted(each.cells, cells)]
-    signs = np.bincount(row_of, nonpositive, minlength=len(rows.sizes))
-    tails = tails_by_signs(plan.tails, signs, each.most_spurious)
-    thresholds = thresholds_for_tails(tails, bins)[rows.of_cell]
-    host.put("thresholds", pa.table({"cell": each.cells, "threshold": thresholds}))
-    passed = draw_passing(host, each.level.valid, len(bins.starts) ** 2, bins, purpose)
+    passed = draw_planned_round(
+        host,
+        each.level,
+        rows,
+        each.cells,
+        plan,
+        each.most_spurious,
+        spending,
+        f"ngrams/forecast, level {level.level}, late",
+        [(RELEASED, 0, REACHED_BY_NONE)],
+    )
     # passed (key, word, cell, first, second)
     host.drop("positions", *ROUND_TABLES)
     keys, cells, noisy = integer_columns(passed, "key", "cell", "second")
     row = rows.of_cell[np.searchsorted(each.cells, cells)]
-    scale = each.seen.scaled_weights(weights / PLAIN_WEIGHT)[row]
+    scale = each.seen.scaled_weights(whole_weights(plan) / PLAIN_WEIGHT)[row]
     scale *= squared_norm**0.5 / level.sigma_grid
     return keys, _late_masses(each, row, noisy / level.sigma_grid, scale)
 
@@ -230,28 +209,8 @@ def _draw_late_round(
 def _late_masses(each: Undecided, row: Integers, noisy: Floats, scale: Floats) -> Floats:
     """The mass of each gram that a late round found, from its row and its noised weight there, both
     in standard deviations of the noise."""
-    rows = each.rows
-    precision = rows.precisions[row] + scale**2
-    mean = (rows.weighted[row] + scale * noisy) / precision
-    parts = rows.parts[row]
+    of_rows = each.estimates
+    precision = of_rows.precisions[row] + scale**2
+    mean = (of_rows.weighted[row] + scale * noisy) / precision
+    parts = of_rows.parts[row]
     return corrected_masses(mean, precision**-0.5, each.seen.view.distributions, parts)
-
-
-def undecided_steps(level: ForecastLevel, purpose: str) -> list[Step]:
-    """What `keep_undecided` asks."""
-    kept = [f"ALTER TABLE {table} RENAME TO {table}_{level.level};" for table in KEPT_TABLES]
-    steps = "forecast_undecided", "forecast_cells", *kept
-    return steps_of(level, purpose, *steps, bins=len(BIN_STARTS_IN_SIGMAS))
-
-
-def late_rounds_steps(levels: Sequence[ForecastLevel]) -> list[Step]:
-    """What `draw_late_rounds` asks."""
-    bins = len(BIN_STARTS_IN_SIGMAS) ** 2
-    purpose, renamed = "ngrams/forecast, late purses", "ALTER TABLE next_purses RENAME TO purses;"
-    names = "late_purses", renamed, "forecast_users", "user_counts"
-    asked = steps_of(levels[0], purpose, *names)
-    for level in levels:
-        purpose = f"ngrams/forecast, level {level.level}, late"
-        kept = [f"ALTER TABLE {table}_{level.level} RENAME TO {table};" for table in KEPT_TABLES]
-        asked += steps_of(level, purpose, *kept, *LATER_ROUND, bins=bins)
-    return asked

@@ -1,14 +1,15 @@
-"""Plans later rounds: a weight for each cell, and the probability that noise passes its threshold.
+"""Plans later rounds: a weight for each row, and the probability that noise passes its threshold.
 
-A cell is a class of forecast and a bin of round 1's noised weight. Let n be how many valid grams it
-has, a how many it would have if all were absent, and pi its posterior over masses m. A gram of mass
-m and weight g will be seen at h = m sat(g) / sigma deviations of the noise.
+A row is some cells, such as one class of forecast and one bin of round 1's noised weight. Let n be
+how many valid grams it has, a how many it would have if all were absent, and pi its posterior over
+masses m. A gram of mass m and weight g will be seen at h = m sat(g) / sigma deviations of the
+noise.
 
 Thresholds: the least z with  n / a  sum pi exp(z h - h^2 / 2) >= nu,  a likelihood ratio that is
-the same in all cells, so that the expected absent grams above them, sum of a Q(z), are at most
+the same in all rows, so that the expected absent grams above them, sum of a Q(z), are at most
 `most_spurious`.
-Weights: of each cell the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
-that is the same in all cells, so that the mass-weighted mean of g^2 is 1. Both by turns.
+Weights: of each row the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
+that is the same in all rows, so that the mass-weighted mean of g^2 is 1. Both by turns.
 
 The rule of signs (`tails_by_signs`): E[spurious grams] <= eta |S_{k-1}| = b, whatever the planned
 tails.
@@ -49,13 +50,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dphh.mechanisms.ngrams.forecast.masses import widened_posteriors
 from dphh.privacy.search import ndtr
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.forecast import MEAN_LIST_SIZES
 
-#: The weights from which each cell's is chosen.
+#: The weights from which each row's is chosen.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
-#: The thresholds from which each cell's is chosen, in standard deviations of the noise; a further
+#: The thresholds from which each row's is chosen, in standard deviations of the noise; a further
 #: index stands for a threshold that is never passed. The least one has a tail of a quarter, because
 #: the rule of signs may lower thresholds, to a tail of a half at most.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
@@ -63,15 +65,28 @@ ALTERNATIONS = 3
 _BISECTIONS = 40
 _TINY = 1e-200
 
-#: The largest tail probability of a cell's threshold.
+#: The largest tail probability of a row's threshold.
 LARGEST_TAIL = 0.5
 
 WeightScaling = Callable[[Floats], Floats]
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The cells of a level in rows. A round treats all grams of a row alike."""
+
+    #: The row of each cell.
+    of_cell: Integers
+    #: How many valid grams each row has, and how many it would have if nobody held any.
+    sizes: Floats
+    sizes_by_noise: Floats
+    #: The posterior over masses in each row: (rows, masses), the first of which is 0.
+    posteriors: Floats
+
+
 @dataclass(frozen=True)
 class RoundPlan:
-    """For each cell: the weight and the threshold's tail probability; and the expected number of
+    """For each row: the weight and the threshold's tail probability; and the expected number of
     releases."""
 
     weights: Floats
@@ -103,35 +118,27 @@ def weight_scaling(users_by_list_size: Floats, saturation: float = 0.0) -> Weigh
     return scaled_weights
 
 
-def plan_second_round(
-    cell_sizes: Floats,
-    sizes_by_noise: Floats,
-    posteriors: Floats,
-    masses: Floats,
-    sigma: float,
-    most_spurious: float,
-    scaled_weights: WeightScaling,
+def plan_round(
+    rows: Rows, masses: Floats, sigma: float, most_spurious: float, scaled_weights: WeightScaling
 ) -> RoundPlan:
-    """The plan of round 2 with at most `most_spurious` expected spurious grams. `cell_sizes`: how
-    many grams each cell has; `sizes_by_noise`: how many it would have if nobody held any.
-    `posteriors`: (cells, masses); the first mass is 0."""
-    some = cell_sizes > 0  # cells without a gram are left out: round 1 shows which are empty
-    n, absent = cell_sizes[some], sizes_by_noise[some] + _TINY
-    held, mass = posteriors[some][:, 1:], masses[1:]
+    """The plan of a round with at most `most_spurious` expected spurious grams."""
+    some = rows.sizes > 0  # rows without a gram are left out: round 1 shows which are empty
+    n, absent = rows.sizes[some], rows.sizes_by_noise[some] + _TINY
+    held, mass = widened_posteriors(rows.posteriors)[some][:, 1:], masses[1:]
     choice = _AlternatingChoice(n, absent, held, mass, sigma, most_spurious, scaled_weights)
     weight = choice.first_weights()
     for left in reversed(range(ALTERNATIONS)):
         better = choice.best_weights(choice.best_thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.best_thresholds(weight)
-    weights, tails = np.full(len(cell_sizes), WEIGHTS[0]), np.zeros(len(cell_sizes))
+    weights, tails = np.full(len(some), WEIGHTS[0]), np.zeros(len(some))
     weights[some], tails[some] = WEIGHTS[weight], choice.tails[threshold]
     return RoundPlan(weights, tails, choice.expected_finds(weight, threshold))
 
 
 class _AlternatingChoice:
     """Alternates between choosing weights and thresholds, as indices in WEIGHTS and THRESHOLDS, for
-    cells that are not empty."""
+    rows that are not empty."""
 
     def __init__(
         self,
@@ -159,7 +166,7 @@ class _AlternatingChoice:
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 
     def best_thresholds(self, weight_indices: Integers) -> Integers:
-        """For each cell the index of its threshold, given the index of its weight."""
+        """For each row the index of its threshold, given the index of its weight."""
         ratio = np.empty((len(self.n), len(THRESHOLDS)))
         for g in np.unique(weight_indices):
             ratio[weight_indices == g] = self.held[weight_indices == g] @ self.ratios[g]
@@ -176,11 +183,11 @@ class _AlternatingChoice:
         return thresholds_at(_least_sufficient(keeps_bound, -60.0, 600.0))
 
     def best_weights(self, threshold_indices: Integers) -> Integers:
-        """For each cell the index of its weight, given the index of its threshold."""
+        """For each row the index of its weight, given the index of its threshold."""
         found = np.zeros((len(self.n), len(WEIGHTS)))
         for z in np.unique(threshold_indices[threshold_indices < len(THRESHOLDS)]):
-            cells = threshold_indices == z
-            found[cells] = self.held[cells] @ self.passes[:, :, z].T
+            rows = threshold_indices == z
+            found[rows] = self.held[rows] @ self.passes[:, :, z].T
         found *= self.n[:, None]
         mass = self.n * self.mean
         cost = mass[:, None] * WEIGHTS**2
@@ -208,9 +215,9 @@ def _least_sufficient(suffices: Callable[[float], bool], low: float, high: float
 
 
 def tails_by_signs(planned_tails: Floats, nonpositive: Integers, most_spurious: float) -> Floats:
-    """The planned tail probability of each cell, scaled so that the expected number of spurious
-    grams is at most `most_spurious`, b below. `nonpositive`: how many valid grams of each cell have
-    a noised weight of 0 or less."""
+    """The planned tail probability of each row, scaled so that the expected number of spurious
+    grams is at most `most_spurious`, b of the theorem. `nonpositive`: how many valid grams of each
+    row have a noised weight of 0 or less."""
     most = planned_tails.max(initial=0.0)
     if most == 0:
         return planned_tails

@@ -22,6 +22,8 @@ ONE_ROUND_PART = 1.05
 UNLISTED_WORDS_DELTA_SHARES = (0.05, 0.95)
 #: Round 1 of a level gets this part of an even share of mu^2.
 FIRST_OF_TWO_ROUNDS_PART = 0.25
+#: The part of a level's allowed spurious grams that its first two rounds may release.
+SPURIOUS_PART_OF_TWO_ROUNDS = 0.8
 #: How the finds per gram of the level below are expected to change: on the level of the key they
 #: are this factor times those on the level below it. The last factor is for all levels above 4.
 FIND_RATE_FACTORS = {3: 0.25, 4: 0.35}

@@ -4,18 +4,18 @@
     thresholds -> round 2 -> the rule of signs -> release -> masses, the next level's forecast
 
 A cell is a class of forecast and a bin of round 1's noised weight: cell = class * bins + bin. Only
-what `first_round`, `later_round` and `passing` return leaves the engine: the number of valid grams
-of each cell, the noised numbers of users by list size and by purse, the signs, and the grams that
-passed. Grams that did not pass wait for the level's late round (`late_rounds.py`).
+what `first_round`, `draw_later_round` and `draw_passing` return leaves the engine: the number of
+valid grams of each cell, the noised numbers of users by list size and by purse, the signs, and the
+grams that passed. Grams that did not pass wait for the level's late round (`late_rounds.py`).
 `docs/ngrams.md` has the privacy statement; `dphh.udfs.rules.forecast` says what a user adds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,12 @@ from dphh.mechanisms.ngrams.forecast.masses import (
     estimated_masses,
     mass_distributions,
     precision_weighted_mean,
-    widened_posteriors,
 )
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
+    Rows,
     WeightScaling,
-    plan_second_round,
+    plan_round,
     tails_by_signs,
     weight_scaling,
 )
@@ -47,36 +47,38 @@ from dphh.mechanisms.ngrams.forecast.purses import (
     users_by_kind,
     weights_of_bins,
 )
-from dphh.mechanisms.ngrams.forecast.shares import parts_of_round_2
+from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS, parts_of_round_2
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
-from dphh.mechanisms.running import Step, integer_columns, steps_of
+from dphh.mechanisms.running import integer_columns, renamed
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS, Bins
-from dphh.udfs.rules.forecast import (
-    COUNTS_DIVISOR,
-    ONE_PART,
-    Spending,
-)
+from dphh.udfs.rules.forecast import COUNTS_DIVISOR, LIST_SIZE_BIN_STARTS, ONE_PART, Spending
 
-#: Weights of round 2 are whole numbers; this one stands for a weight of 1.
+#: Weights of later rounds are whole numbers; this one stands for a weight of 1.
 PLAIN_WEIGHT = 64
 #: The cells of unlisted words, which are in no class: of those that round 1 did not release, and of
-#: those that it did.
+#: those that it did. The former have this weight in round 2.
 LATE_UNLISTED, EARLY_UNLISTED = -1, -2
+UNLISTED_WEIGHT = PLAIN_WEIGHT // 2
 #: A threshold that every noised weight reaches.
 REACHED_BY_ALL = -(2**62)
 #: A user whose weights g have squares that sum to less than this spends that much less.
 SATURATION = 2 * PLAIN_WEIGHT**2
+#: A listed word is taken as held if its noised weight in round 1 is at least this many standard
+#: deviations of the noise.
+HELD_DEVIATIONS = 6.0
+#: No forecast of a listed word is less, since its logarithm is taken.
+_LEAST_FORECAST = 1e-9
 #: The tables of a round in the engine, which are dropped after it.
 ROUND_TABLES = (
     "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "user_counts", "noised",
-    "undecided", "absent", "planned", "later_round", "absent_counts",
-    "thresholds", "spurious", "unlisted_words",
+    "undecided", "absent", "planned", "later_round", "absent_counts", "thresholds", "spurious",
 )  # fmt: skip
-#: The steps of a round after the first.
+#: The steps of round 1, and of a round after it.
+ROUND_1 = "forecast_round_1", "forecast_cells", "forecast_users", "user_counts"
 LATER_ROUND = (
-    "forecast_weights", "forecast_later_round", "ALTER TABLE next_purses RENAME TO purses;",
+    "forecast_weights", "forecast_later_round", renamed("next_purses", "purses"),
     "forecast_nonpositive_counts", "forecast_spurious", "forecast_released",
 )  # fmt: skip
 
@@ -92,21 +94,22 @@ class TwoRoundLevel:
     #: Squared norms in grid units: what a purse has at most, and what round 1 takes of it.
     full_purse: int
     first: int
-    #: From the noised number of users by list size: the forecast mass of each class, and an upper
-    #: bound on the mass of every gram.
-    forecasts_and_largest_mass: Callable[[Floats], tuple[Floats, float]]
-    #: The largest allowed expected number of spurious grams, from the number of valid grams of each
-    #: cell and from how many finds a plan of round 2 expects (0 before there is one).
-    most_spurious: Callable[[Integers, float], float]
     #: The purse that users are taken to have if the noised numbers of users tell nothing; if it is
     #: full, all have that.
     likely_purse: float
+    #: An upper bound on the mass of every gram. None: of a list's words, whose forecasts are shares
+    #: of the mass of all words.
+    largest_mass: float | None = None
     #: How many levels follow.
     levels_after: int = 0
     #: How a plan counts what is found, for which users keep a reserve; None: it does not. And for
     #: how many finds a whole mu^2 counts a user in full.
     counting: FoundCounts | None = None
     in_full: int = 0
+
+    @cached_property
+    def bins(self) -> Bins:
+        return Bins(self.planned.sigma_grid)
 
     @property
     def spending(self) -> Spending:
@@ -117,6 +120,15 @@ class TwoRoundLevel:
         parts, number = (ONE_PART,) * (self.levels_after + 1), self.planned.level
         saturation = SATURATION if number > 1 else 0  # of a list's words all spend alike
         return Spending(self.full_purse, self.first, parts, saturation, number, reserve=reserve)
+
+    def most_spurious(self, cell_sizes: Integers, finds: float = 0.0) -> float:
+        """The largest allowed expected number of spurious grams in both rounds. Of a list's words
+        it follows from how many round 1 shows as held, by `cell_sizes` (class, bin), and from how
+        many finds a plan of round 2 expects, 0 before there is one."""
+        if isinstance(self.planned, ForecastLevel):
+            return SPURIOUS_PART_OF_TWO_ROUNDS * self.planned.spurious * self.below
+        surely_held = cell_sizes[:, BIN_STARTS_IN_SIGMAS >= HELD_DEVIATIONS].sum()
+        return max(1.0, self.planned.spurious * float(surely_held), self.planned.spurious * finds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,27 +153,26 @@ class RoundsSeen:
     view: PartitionView
     scaled_weights: WeightScaling
     #: What a mass of 1 adds to the mean of a noised weight, in standard deviations of the noise: in
-    #: round 1, and in round 2 by (class, bin).
+    #: round 1, and in round 2 by cell.
     scale_1: float
     scales_2: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionView:
-    """What round 1 shows of one partition of the classes: the number of grams in each bin, and the
-    distributions of masses that follow from it."""
+    """What round 1 shows of one partition of the classes: the distributions of masses, and the rows
+    by which round 2 is planned. A row is a part of the classes and a bin."""
 
-    partition: Partition
-    cell_sizes: Floats
+    part_of_class: Integers
     distributions: MassDistributions
+    rows: Rows
 
 
 def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     """Draw both rounds of a level. Beyond what the three steps return, nothing that is private is
     seen here."""
-    valid, sigma_grid = level.valid, level.planned.sigma_grid
-    bins, spending = Bins(sigma_grid), level.spending
-    cell_sizes, users = first_round(host, valid, bins, spending, purpose)
+    sigma_grid, spending = level.planned.sigma_grid, level.spending
+    cell_sizes, users = first_round(host, level, spending, purpose)
     # cell_sizes (class, bin): how many valid grams
     list_sizes, purse_counts, *finds_counts = users_by_kind(users, spending)
     # list_sizes (bin), purse_counts (climb, part) and finds_counts (bin): noised, how many users
@@ -173,19 +184,16 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     first_norm = (level.first * spending.parts_for_grams / (COUNTS_DIVISOR - 2)) ** 0.5
     first_sigma = sigma_grid / first_norm
     views = _views_by_partition(level, cell_sizes, list_sizes, first_sigma)
-    sizes_by_noise = valid.sizes[:, None] * bins.noise_probabilities[None, :]
 
     @cache
     def planned(view: PartitionView, most_spurious: float, squared_norm: float) -> RoundPlan:
-        by_noise = view.partition.sums_of_parts(sizes_by_noise).ravel()
-        posteriors = widened_posteriors(view.distributions.by_bin).reshape(by_noise.size, -1)
-        rows = view.cell_sizes.ravel(), by_noise, posteriors, view.distributions.masses
         sigma = sigma_grid / squared_norm**0.5
-        return plan_second_round(*rows, sigma, most_spurious, scaled_weights)
+        masses = view.distributions.masses
+        return plan_round(view.rows, masses, sigma, most_spurious, scaled_weights)
 
     # Any rule may choose the view, because it sees only round 1's outputs and earlier releases.
     even = purses.mean(less=spent_in_round_1) / (level.levels_after + 1)
-    most_spurious = level.most_spurious(cell_sizes, 0.0)
+    most_spurious = level.most_spurious(cell_sizes)
     view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
     finds = planned(view, most_spurious, even).finds
     most_spurious = level.most_spurious(cell_sizes, finds)
@@ -196,37 +204,36 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
         spending = replace(spending, parts=tuple(int(part * ONE_PART) for part in parts))
     squared_norm = purses.mean_spent(spending.parts, less=spent_in_round_1)
     plan = planned(view, most_spurious, squared_norm)
-    part_of_class, shape = view.partition.part_of_class, view.cell_sizes.shape
-    weights = whole_weights(plan.weights).reshape(shape)[part_of_class]
-    # weights (class, bin)
 
-    nonpositive = later_round(host, valid, bins, weights, spending, purpose)
-    # nonpositive (class, bin): how many valid grams have a noised weight of 0 or less
-    signs = view.partition.sums_of_parts(nonpositive).ravel()
-    tails = tails_by_signs(plan.tails, signs, most_spurious)
-    thresholds = thresholds_for_tails(tails, bins).reshape(shape)[part_of_class]
-    passed = passing(host, valid, bins, thresholds, purpose)
+    cells = np.arange(cell_sizes.size)
+    others: list[tuple[int, int, int]] = []
+    if isinstance(level.planned, ListedWordsLevel):
+        others = [
+            (LATE_UNLISTED, UNLISTED_WEIGHT, level.planned.second_threshold_grid),
+            (EARLY_UNLISTED, 0, REACHED_BY_ALL),
+        ]
+    passed = draw_planned_round(
+        host, level, view.rows, cells, plan, most_spurious, spending, purpose, others
+    )
     # passed (key, word, cell, first, second): an unlisted word has no key, all others no word
-
     grams = passed.filter(pc.is_valid(passed.column("key")))
     keys, cells, first, second = integer_columns(grams, "key", "cell", "first", "second")
-    classes = valid.classes_of(keys)
     second_norm = squared_norm**0.5
     sigmas = first_sigma, sigma_grid / second_norm
-    scales = scaled_weights(weights.ravel() / PLAIN_WEIGHT)
+    scales = scaled_weights(whole_weights(plan) / PLAIN_WEIGHT)[view.rows.of_cell]
     masses = estimated_masses(
         first / first_norm,
         second / second_norm,
         scales[cells],
         sigmas,
         view.distributions,
-        part_of_class[classes],
+        view.part_of_class[level.valid.classes_of(keys)],
     )
-    if (unlisted := valid.rule_for_unlisted) is not None:
+    if isinstance(level.planned, ListedWordsLevel):
         # Unlisted words passed thresholds, so their noised weights alone give their masses.
         words = passed.filter(pc.is_null(passed.column("key")))
         cells, first, second = integer_columns(words, "cell", "first", "second")
-        weight = scaled_weights(np.array([unlisted.weight / PLAIN_WEIGHT]))
+        weight = scaled_weights(np.array([UNLISTED_WEIGHT / PLAIN_WEIGHT]))
         of_words, _ = precision_weighted_mean(
             first / first_norm,
             second / second_norm,
@@ -234,12 +241,7 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
             sigmas,
         )
         passed, masses = pa.concat_tables([grams, words]), np.append(masses, of_words)
-    seen = RoundsSeen(
-        view,
-        scaled_weights,
-        ROUND_1_SCALE / first_sigma,
-        scales.reshape(weights.shape) / sigmas[1],
-    )
+    seen = RoundsSeen(view, scaled_weights, ROUND_1_SCALE / first_sigma, scales / sigmas[1])
     return Drawn(passed, masses, most_spurious, purses.mean(), seen, in_full)
 
 
@@ -259,36 +261,33 @@ def _with_later_reserve(
 
 
 def first_round(
-    host: Host, valid: ValidClasses, bins: Bins, spending: Spending, purpose: str
+    host: Host, level: TwoRoundLevel, spending: Spending, purpose: str
 ) -> tuple[Integers, Floats]:
     """Round 1. Returns how many valid grams each cell has, held and absent together; and, without
     what noise alone could easily show, the noised numbers of users (`users_by_kind`)."""
-    unlisted = valid.rule_for_unlisted
+    valid, bins = level.valid, level.bins
+    listed = level.planned if isinstance(level.planned, ListedWordsLevel) else None
     for table, columns in _public_tables(valid).items():
         host.put(table, columns)
-    if unlisted is None:
-        put_no_unlisted_words(host)
+    if listed is None:
+        nothing = {"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())}
+        host.put("unlisted_words", pa.table(nothing))
     host.run(
         "forecast_round_1",
         spending=Lookup(spending),
         bins=len(bins.starts),
-        first_unlisted_key=-1 if unlisted is None else len(valid),
-        unlisted_threshold=0 if unlisted is None else unlisted.first_threshold,
+        first_unlisted_key=-1 if listed is None else len(valid),
+        unlisted_threshold=0 if listed is None else listed.first_threshold_grid,
         **noise_parameters(bins, purpose),
     )
     # undecided (key, name, first, cell), of grams that a user holds; absent (cell, grams);
     # round_1_sums (key, weight), also of bins of users
-    sizes = host.take("forecast_cells")
-    # (cell, grams), of held and absent grams together
+    cells, grams = integer_columns(host.take("forecast_cells"), "cell", "grams")
+    # of held and absent grams together
+    sizes = np.zeros((len(valid.sizes), len(bins.starts)), dtype=np.int64)
+    sizes.ravel()[cells] = grams
     weights = weights_of_bins(spending)
-    users = users_counted(host, bins, len(weights), weights, purpose)
-    return _by_class_and_bin(sizes, "grams", valid, bins), users
-
-
-def put_no_unlisted_words(host: Host) -> None:
-    """The table of words that a list lacks, where there is no list."""
-    nothing = {"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())}
-    host.put("unlisted_words", pa.table(nothing))
+    return sizes, users_counted(host, bins, len(weights), weights, purpose)
 
 
 def users_counted(
@@ -301,21 +300,44 @@ def users_counted(
     return np.where(noisy > 2 * bins.sigma_grid, noisy / np.maximum(weight, 1), 0.0)
 
 
-def later_round(
+def draw_planned_round(
     host: Host,
-    valid: ValidClasses,
-    bins: Bins,
-    weights: Integers,
+    level: TwoRoundLevel,
+    rows: Rows,
+    cells: Integers,
+    plan: RoundPlan,
+    most_spurious: float,
     spending: Spending,
     purpose: str,
-) -> Integers:
-    """Round 2, by the weights (class, bin). Returns how many valid grams of each cell have a noised
-    weight of 0 or less."""
-    unlisted = valid.rule_for_unlisted
-    of_unlisted = None if unlisted is None else (unlisted.weight, 0)
-    planned = _table_by_cell(weights, "weight", of_unlisted)
-    counts = draw_later_round(host, planned, bins, spending, purpose)
-    return _by_class_and_bin(counts, "nonpositive", valid, bins)
+    others: Sequence[tuple[int, int, int]],
+) -> Any:
+    """A round after the first: weights by the plan, thresholds by the rule of signs. `cells`, which
+    ascend, are in `rows`; `others` are the cells in no row, each with its weight and threshold.
+
+    Returns the grams that pass, spurious ones too: (key, word, cell, first, second), in ascending
+    order. Only unlisted words have a word, and they have no key.
+    """
+    other_cells, other_weights, other_thresholds = np.array(others, np.int64).reshape(-1, 3).T
+
+    def by_cell(name: str, of_rows: Integers, of_others: Integers) -> Any:
+        values = np.append(of_rows[rows.of_cell], of_others)
+        return pa.table({"cell": np.append(cells, other_cells), name: values})
+
+    weights = by_cell("weight", whole_weights(plan), other_weights)
+    counts = draw_later_round(host, weights, level.bins, spending, purpose)
+    # counts (cell, nonpositive)
+    shown, nonpositive = integer_columns(counts, "cell", "nonpositive")
+    row = rows.of_cell[np.searchsorted(cells, shown)]
+    signs = np.bincount(row, nonpositive, minlength=len(rows.sizes))
+    tails = tails_by_signs(plan.tails, signs, most_spurious)
+    of_rows = thresholds_for_tails(tails, level.bins)
+    thresholds = by_cell("threshold", of_rows, other_thresholds)
+    return draw_passing(host, level, thresholds, spending.late, purpose)
+
+
+def whole_weights(plan: RoundPlan) -> Integers:
+    """Planned weights as whole numbers, above 0."""
+    return np.maximum(1, np.rint(plan.weights * PLAIN_WEIGHT)).astype(np.int64)
 
 
 def draw_later_round(host: Host, planned: Any, bins: Bins, spending: Spending, purpose: str) -> Any:
@@ -331,30 +353,17 @@ def draw_later_round(host: Host, planned: Any, bins: Bins, spending: Spending, p
     return host.take("forecast_nonpositive_counts")
 
 
-def passing(host: Host, valid: ValidClasses, bins: Bins, thresholds: Integers, purpose: str) -> Any:
-    """The grams that reach the thresholds (class, bin) in round 2, spurious ones too: (key, word,
-    cell, first, second), in ascending order. Only unlisted words have a word, and they have no key.
-    """
-    unlisted = valid.rule_for_unlisted
-    of_unlisted = None if unlisted is None else (unlisted.second_threshold, REACHED_BY_ALL)
-    host.put("thresholds", _table_by_cell(thresholds, "threshold", of_unlisted))
-    return draw_passing(host, valid, len(bins.starts), bins, purpose)
-
-
 def draw_passing(
-    host: Host, valid: ValidClasses, cells_of_class: int, bins: Bins, purpose: str
+    host: Host, level: TwoRoundLevel, thresholds: Any, is_late: bool, purpose: str
 ) -> Any:
-    """`passing`, by the table thresholds (cell, threshold)."""
-    parameters = noise_parameters(bins, purpose)
-    host.run("forecast_spurious", valid=Lookup(valid), bins=cells_of_class, **parameters)
+    """The grams that reach `thresholds` (cell, threshold). A late round's cells have two bins."""
+    host.put("thresholds", thresholds)
+    cells_of_class = len(level.bins.starts) ** (2 if is_late else 1)
+    noise = noise_parameters(level.bins, purpose)
+    host.run("forecast_spurious", valid=Lookup(level.valid), bins=cells_of_class, **noise)
     # spurious (class, position, key, cell, first, second), of absent grams
     order = [("key", "ascending"), ("word", "ascending")]
     return host.take("forecast_released").sort_by(order)
-
-
-def whole_weights(weights: Floats) -> Integers:
-    """Planned weights as whole numbers, above 0."""
-    return np.maximum(1, np.rint(weights * PLAIN_WEIGHT)).astype(np.int64)
 
 
 def noise_parameters(bins: Bins, purpose: str) -> dict[str, Any]:
@@ -384,36 +393,26 @@ def _public_tables(valid: ValidClasses) -> dict[str, Any]:
     }
 
 
-def _by_class_and_bin(cells: Any, column: str, valid: ValidClasses, bins: Bins) -> Integers:
-    """The values of a table with the columns cell and `column`, as a matrix (class, bin)."""
-    values = np.zeros((len(valid.sizes), len(bins.starts)), dtype=np.int64)
-    values.ravel()[cells.column("cell").to_numpy()] = cells.column(column).to_numpy()
-    return values
-
-
-def _table_by_cell(matrix: Integers, name: str, of_unlisted: tuple[int, int] | None) -> Any:
-    """The columns cell and `name` of a matrix (class, bin). `of_unlisted`: the values of the cells
-    LATE_UNLISTED and EARLY_UNLISTED, if there are unlisted words."""
-    cell, value = np.arange(matrix.size), matrix.ravel()
-    if of_unlisted is not None:
-        cell, value = (
-            np.append(cell, [LATE_UNLISTED, EARLY_UNLISTED]),
-            np.append(value, of_unlisted),
-        )
-    return pa.table({"cell": cell, name: value})
-
-
 def _views_by_partition(
     level: TwoRoundLevel, cell_sizes: Integers, users_by_list_size: Floats, sigma: float
 ) -> list[PartitionView]:
     """What round 1, whose noise has `sigma`, shows of the classes by each partition."""
-    forecasts, largest_mass = level.forecasts_and_largest_mass(users_by_list_size)
-    partitions = level.valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),)
+    valid, bins = level.valid, level.bins
+    forecasts, largest_mass = valid.forecasts, level.largest_mass
+    if largest_mass is None:
+        # The mass of all words follows from the list sizes, because no number of users is known.
+        largest_mass = float((users_by_list_size * LIST_SIZE_BIN_STARTS**0.5).sum())
+        forecasts = np.maximum(forecasts * largest_mass, _LEAST_FORECAST)
+    sizes_by_noise = valid.sizes[:, None] * bins.noise_probabilities[None, :]
     views = []
-    for partition in partitions:
+    for partition in valid.partitions or (Partition(np.arange(len(forecasts)), forecasts),):
         sizes = partition.sums_of_parts(cell_sizes.astype(np.float64))
         distributions = mass_distributions(sizes, partition.forecasts, sigma, largest_mass)
-        views.append(PartitionView(partition, sizes, distributions))
+        by_noise = partition.sums_of_parts(sizes_by_noise).ravel()
+        posteriors = distributions.by_bin.reshape(by_noise.size, -1)
+        row = partition.part_of_class[:, None] * len(bins.starts) + np.arange(len(bins.starts))
+        rows = Rows(row.ravel(), sizes.ravel(), by_noise, posteriors)
+        views.append(PartitionView(partition.part_of_class, distributions, rows))
     return views
 
 
@@ -428,12 +427,3 @@ def thresholds_for_tails(tails: Floats, bins: Bins) -> Integers:
         for tail in distinct.tolist()
     ]
     return np.array(found, dtype=np.int64)[where]
-
-
-def two_rounds_steps(level: ForecastLevel | ListedWordsLevel, purpose: str) -> list[Step]:
-    """What `draw_two_rounds` asks."""
-    known = {"bins": len(BIN_STARTS_IN_SIGMAS)}
-    if isinstance(level, ForecastLevel):  # no list
-        known |= {"first_unlisted_key": -1, "unlisted_threshold": 0}
-    names = "forecast_round_1", "forecast_cells", "forecast_users", "user_counts"
-    return steps_of(level, purpose, *names, *LATER_ROUND, **known)

@@ -116,17 +116,6 @@ def _prior_grams_of_released_parts(
 _LEAST_FORECAST_MASS = 1e-3
 
 
-@dataclass(frozen=True)
-class RuleForUnlisted:
-    """Level 1 with a prior: the thresholds and the weight of unlisted words. These have no class,
-    and two rows: of words that reached round 1's threshold, and of the others."""
-
-    first_threshold: int
-    second_threshold: int
-    #: The weight in round 2 of unlisted words that round 1 did not release.
-    weight: int
-
-
 @dataclass(frozen=True, eq=False)
 class Partition:
     """A partition of the classes: each part is treated as one class with one forecast."""
@@ -161,8 +150,6 @@ class ValidClasses:
     bundles: ValidGrams
     ends: Integers
     public: PublicClasses
-    #: Only at level 1 with a prior.
-    rule_for_unlisted: RuleForUnlisted | None = None
     #: With a prior: two partitions, by the forecast times the lift and by the forecast alone. All
     #: grams of a class have one lift (`LiftCounts`).
     partitions: tuple[Partition, ...] = ()

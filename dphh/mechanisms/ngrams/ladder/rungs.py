@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
 from dphh.level import Level
+from dphh.mechanisms.running import renamed
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.positions import KeyIndex, indices_by_word
 
@@ -123,54 +124,40 @@ def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
     return pc.binary_join(tokens, joiner), tokens
 
 
-class PositionsTable:
-    """The table `positions` of a host: where in users' texts the valid grams of a level are. It is
-    updated rung by rung. A continued run does not ask for levels that it drew before, so one update
-    may have to process several rungs.
+def update_positions(
+    host: Host, ladder: Ladder, *, keeps_users: bool = False, keeps_levels: bool = False
+) -> None:
+    """Make the table `positions` of the level above the ladder: where in users' texts its valid
+    grams are. It follows from `users` or, above level 2, from `positions` of the level below.
 
     `keeps_users`: what is found will be counted in `users`. `keeps_levels`: the table of each level
-    from 2 on stays, as positions_2 and so on, for a later round of that level."""
-
-    def __init__(
-        self, host: Host, *, keeps_users: bool = False, keeps_levels: bool = False
-    ) -> None:
-        self.host = host
-        self._keeps_users, self._keeps_levels = keeps_users, keeps_levels
-        self._rungs_done = 0
-
-    def update_positions(self, ladder: Ladder) -> None:
-        """Bring the table `positions` up to the ladder's top rung."""
-        for rung in ladder.rungs[self._rungs_done :]:
-            pieces, released = _released(ladder, rung)
-            if self._keeps_levels and self._keeps_users:
-                self.add_finds(ladder, rung)
-            self.host.run(f"positions_of_{pieces}", released=released)
-            if rung.level == 1 and not self._keeps_users:
-                self.host.drop("users")
-            # next_positions (block, user_hashes, lengths, keys)
-            if rung.level > 1 and self._keeps_levels:
-                self.keep_positions(rung.level)
-            self.host.rename_replacing("next_positions", "positions")
-            self._rungs_done = rung.level
-
-    def add_finds(self, ladder: Ladder, rung: Rung) -> None:
-        """Add to each user's finds, in the table `purses`, those of this rung that they hold."""
-        pieces, released = _released(ladder, rung)
-        self.host.run(f"finds_of_{pieces}", released=released)
-        self.host.rename_replacing("next_purses", "purses")
-
-    def keep_positions(self, level: int) -> None:
-        self.host.rename_replacing("positions", f"positions_{level}")
+    from 2 on stays, as positions_2 and so on, for a later round of that level.
+    """
+    pieces, released = _released(ladder)
+    host.run(f"positions_of_{pieces}", released=released)
+    # next_positions (block, user_hashes, lengths, keys)
+    if ladder.top.level == 1 and not keeps_users:
+        host.drop("users")
+    if ladder.top.level > 1 and keeps_levels:
+        host.rename_replacing("positions", f"positions_{ladder.top.level}")
+    host.rename_replacing("next_positions", "positions")
 
 
-def _released(ladder: Ladder, rung: Rung) -> tuple[str, Lookup]:
+def add_finds(host: Host, ladder: Ladder) -> None:
+    """Add to each user's finds, in the table `purses`, the grams of the top rung that they hold."""
+    pieces, released = _released(ladder)
+    host.run(f"finds_of_{pieces}", released=released)
+    host.rename_replacing("next_purses", "purses")
+
+
+def _released(ladder: Ladder) -> tuple[str, Lookup]:
     """The pieces of the next level's grams, and the numbers of those that were released."""
-    if rung.level == 1:
+    if ladder.top.level == 1:
         return "words", Lookup(indices_by_word(ladder.vocabulary))
-    return "grams", Lookup(KeyIndex(rung.keys))
+    return "grams", Lookup(KeyIndex(ladder.top.keys))
 
 
 def positions_steps(level: Level) -> tuple[str, str]:
     """What `update_positions` asks for this level."""
     pieces = "words" if level.level == 2 else "grams"
-    return f"positions_of_{pieces}", "ALTER TABLE next_positions RENAME TO positions;"
+    return f"positions_of_{pieces}", renamed("next_positions", "positions")
