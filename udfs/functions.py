@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.udfs.kernel.contributions import contributions_by, keys_of_counted_words
+from dphh.udfs.kernel.contributions import keys_of_counted_words
 from dphh.udfs.kernel.given_grams import keys_of_given_items
 from dphh.udfs.kernel.positions import (
     numbers_of_released_grams,
@@ -48,7 +48,11 @@ from dphh.udfs.rules.forecast import (
 )
 from dphh.udfs.rules.reports import reports_of_rows
 from dphh.udfs.rules.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes_of_rows
-from dphh.udfs.rules.weights import EqualWeights, relative_weights_of_rows, weights_of_words
+from dphh.udfs.rules.weights import (
+    contributions_of_grams,
+    contributions_of_words,
+    relative_weights_of_rows,
+)
 
 LONG, TEXT = pa.int64(), pa.string()
 #: Arrow types of columns with a list of integers in each row: those of all users of that row.
@@ -173,14 +177,14 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             LONGS,
         ),
         "contributions_of_words": Function(
-            contributions_by(weights_of_words),
+            contributions_of_words,
             (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),
         "weight": Function(relative_weights_of_rows, (LONG, ONE_LONG, ONE_LONG, ONE_LONG), LONG),
         "contributions_of_grams": Function(
-            contributions_by(EqualWeights),
+            contributions_of_grams,
             (*USERS_KEYS, *KINDS_OF_BOUNDING_ARGUMENTS),
             WEIGHTS_TYPE,
         ),

@@ -13,7 +13,7 @@ from dphh.udfs.kernel.contributions import (
     keys_of_counted_words,
 )
 from dphh.udfs.kernel.positions import KeyIndex, WordsOfBlock
-from dphh.udfs.rules.weights import EqualWeights, weight
+from dphh.udfs.rules.weights import BoundedWeights, weight
 
 BITS, CAP = 10, 4
 
@@ -71,7 +71,9 @@ def test_a_user_counts_for_all_words_of_a_list_and_for_no_more_others_than_the_c
 
 def test_keys_of_62_bits_are_summed_by_themselves():
     keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
-    found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, EqualWeights(CAP, BITS, 7))
+    found, sums = contributions(
+        np.arange(3), np.array([2, 2, 3]), keys, BoundedWeights(CAP, BITS, 7)
+    )
     added_to: Counter = Counter()
     for key, weighs in zip(found.tolist(), sums.tolist(), strict=True):
         added_to[key] += weighs

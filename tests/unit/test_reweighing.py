@@ -1,5 +1,7 @@
 """Weights that follow earlier noise, against many digits; and what a user gives by them."""
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from dphh.udfs.kernel.contributions import ONE_W, contributions
 from dphh.udfs.rules.weights import (
     LEAST_W,
     MOST_PRECISION,
-    RelativeWeights,
+    BoundedWeights,
     ReweighingNumbers,
     RoundNoise,
     floor_roots,
@@ -91,13 +93,17 @@ def test_roots_are_floored():
     assert ((found + 1) ** 2 > squares).all()
 
 
-def given_by(users: list[list[int]], rule: RelativeWeights) -> list[dict[int, int]]:
+def given_by(users: list[list[int]], rule: BoundedWeights) -> list[dict[int, int]]:
     """By each user alone."""
     return [
-        dict(zip(*(part.tolist() for part in contributions(
-            np.array([number]), np.array([len(held)]), np.array(held), rule)), strict=True))
+        summed(np.array([number]), np.array([len(held)]), np.array(held), rule)
         for number, held in enumerate(users)
-    ]  # fmt: skip
+    ]
+
+
+def summed(*asked: Any) -> dict[int, int]:
+    keys, weights = contributions(*asked, keeps_zeros=True)
+    return dict(zip(keys.tolist(), weights.tolist(), strict=True))
 
 
 @given(
@@ -106,10 +112,10 @@ def given_by(users: list[list[int]], rule: RelativeWeights) -> list[dict[int, in
     ),
     w=st.lists(st.sampled_from([LEAST_W, 2000, 2001, 20_000, ONE_W]), min_size=40, max_size=40),
     most=st.integers(1, 12),
-    unit=st.sampled_from([16, 1024]),
+    bits=st.sampled_from([4, 10]),
 )
-def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, most, unit):
-    rule = RelativeWeights(unit, most, 5, np.array(w))
+def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, most, bits):
+    rule, unit = BoundedWeights(most, bits, 5, w=np.array(w)), 2**bits
     alone = given_by(users, rule)
     for held, gave in zip(users, alone, strict=True):
         assert gave.keys() == set(held)
@@ -126,16 +132,16 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(users, w, 
             assert all(w[key] <= least for key in held if not gave[key])
     lengths = np.array([len(held) for held in users])
     keys = np.array([key for held in users for key in held])
-    together = contributions(np.arange(len(users)), lengths, keys, rule)
+    together = summed(np.arange(len(users)), lengths, keys, rule)
     sums: dict[int, int] = {}
     for gave in alone:
         for key, weight in gave.items():
             sums[key] = sums.get(key, 0) + weight
-    assert dict(zip(*(part.tolist() for part in together), strict=True)) == sums
+    assert together == sums
 
 
 def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default():
     """A default for what nobody held before would say that nobody did."""
-    rule = RelativeWeights(1024, 3, 5, np.array([ONE_W, 0]))
+    rule = BoundedWeights(3, 10, 5, w=np.array([ONE_W, 0]))
     with pytest.raises(RuntimeError, match="no weight of an earlier round"):
         given_by([[0, 1]], rule)

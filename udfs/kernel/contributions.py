@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,17 +56,9 @@ class HeldKeys:
     user_hashes: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
-class WeightRule(Protocol):
-    """A rule for the integer weights that users give to each of the keys they hold.
-
-    A rule looks at one user at a time and keeps the user's L2 norm within what was priced.
-
-    A key of weight 0 is dropped: its sum does not change, and a level's noise and threshold use
-    only sums. A rule with `keeps_zeros` keeps such keys in the output, because a later step asks
-    which keys are held by any user.
-    """
-
-    def __call__(self, held: HeldKeys) -> Integers: ...
+#: A rule for the integer weights that users give to each of the keys they hold. It looks at one
+#: user at a time, and keeps the user's L2 norm within what was priced.
+WeightRule = Callable[[HeldKeys], Integers]
 
 
 def dropped_pairs(
@@ -97,9 +89,16 @@ def dropped_pairs(
 
 
 def contributions(
-    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: WeightRule
+    user_hashes: Integers,
+    lengths: Integers,
+    keys: Integers,
+    weigh: WeightRule,
+    *,
+    keeps_zeros: bool = False,
 ) -> tuple[Integers, Integers]:
-    """(key, weight): what these users add, summed by key within pieces of PIECE_SIZE positions.
+    """(key, weight): what these users add, summed by key within pieces of PIECE_SIZE positions. A
+    key of weight 0 is dropped, because a level's noise and threshold use sums alone; but not with
+    `keeps_zeros`, where a later step asks which keys are held by any user.
 
     `keys` are the users' keys, one user after the other, and `lengths` says how many each has. A
     key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
@@ -109,7 +108,7 @@ def contributions(
     sums = [(nothing, nothing)]
     for users, _, nameless in pieces_of_users(lengths, keys):
         held = replace(nameless, user_hashes=user_hashes[users])
-        sums.append(sums_by_key(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False)))
+        sums.append(sums_by_key(held.keys, weigh(held), keeps_zeros))
     found, added = (np.concatenate(columns) for columns in zip(*sums, strict=True))
     return found, added
 
@@ -193,21 +192,13 @@ def sums_by_key(
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight
 
 
-def contributions_by(make_rule: Callable[..., WeightRule]) -> Callable[..., pa.Array]:
-    """Makes a function of the Arrow columns (user_hashes, lengths, keys, *parameters). It returns
-    the keys and weights that the users of all these rows add, all in the first row, by the rule
-    `make_rule(*parameters)`.
-    """
-
-    def contributions_of_rows(
-        user_hashes: Any, lengths: Any, keys: Any, *parameters: Any
-    ) -> pa.Array:
-        hashes, counts, rows = map(one_array, (user_hashes, lengths, keys))
-        rule = make_rule(*parameters)
-        added = contributions(values_of(hashes), values_of(counts), values_of(rows), rule)
-        return all_in_first_row(len(rows), *added)
-
-    return contributions_of_rows
+def contributions_of_rows(
+    user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule, *, keeps_zeros: bool = False
+) -> pa.Array:
+    """`contributions` of the users of all these rows of lists: all in the first row."""
+    columns = (values_of(one_array(column)) for column in (user_hashes, lengths, keys))
+    added = contributions(*columns, weigh, keeps_zeros=keeps_zeros)
+    return all_in_first_row(len(keys), *added)
 
 
 def keys_of_counted_words(

@@ -22,6 +22,7 @@ from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
     ARRAY_TYPES,
+    PART_BITS,
     SpilledTexts,
     TextsInMemory,
     bytes_to_sort,
@@ -259,9 +260,9 @@ class Gathering:
         if self._spilled is None or not self._spilled.has_spilled:
             yield from self._users_of_texts(self._texts_in_memory())
             return
-        for parts in self._spilled.parts_read_together():
+        for part in range(1 << PART_BITS):
             with self._noting_disk_errors():
-                texts = self._spilled.read_parts(parts)
+                texts = self._spilled.read_part(part)
             yield from self._users_of_texts(texts)
             del texts
         self._spilled.remove()
@@ -328,19 +329,12 @@ def texts_by_user(users_of_texts: Integers) -> Iterator[tuple[Integers, Integers
     users in ascending order and the indices of their texts, TEXTS_AT_ONCE texts or so at a time; no
     user is divided.
 
-    If both fit into one integer, user and text are sorted together, which takes a tenth of the
-    time; in place, since allocating memory costs more than the sort.
+    User and text are sorted together as one integer, which takes a tenth of the time: both fit, as
+    users have numbers from -1 to 2^31 (`Vocabulary.ids`), and there are fewer texts than 2^32. In
+    place, since allocating memory costs more than the sort.
     """
-    if not len(users_of_texts):
-        return
-    least, most = int(users_of_texts.min()), int(users_of_texts.max())
-    bits = np.uint64((len(users_of_texts) - 1).bit_length())
-    if (most - least).bit_length() + int(bits) > 64:
-        order = np.argsort(users_of_texts, kind="stable")
-        for some in _slices_of_users(in_order := users_of_texts.take(order), 0):
-            yield in_order[some], order[some]
-        return
-    users_of_texts -= least
+    bits = np.uint64(max(len(users_of_texts) - 1, 0).bit_length())
+    users_of_texts += 1
     pairs = users_of_texts.view(np.uint64)
     pairs <<= bits
     for start in range(0, len(pairs), TEXTS_AT_ONCE):
@@ -348,16 +342,11 @@ def texts_by_user(users_of_texts: Integers) -> Iterator[tuple[Integers, Integers
         piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
     text_bits = np.uint64((1 << int(bits)) - 1)
-    for some in _slices_of_users(pairs, text_bits):
-        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & text_bits).view(np.int64)
-
-
-def _slices_of_users(ascending: Any, text_bits: Any) -> Iterator[slice]:
-    """Slices of at least TEXTS_AT_ONCE elements, but for the last. Elements that differ only in
-    `text_bits` are of one user, and stay together."""
     start = 0
-    while start < len(ascending):
-        stop = min(start + TEXTS_AT_ONCE, len(ascending))
-        stop = int(np.searchsorted(ascending, ascending[stop - 1] | text_bits, side="right"))
-        yield slice(start, stop)
+    while start < len(pairs):
+        stop = min(start + TEXTS_AT_ONCE, len(pairs))
+        # Pairs that differ only in the text's bits are of one user, and stay together.
+        stop = int(np.searchsorted(pairs, pairs[stop - 1] | text_bits, side="right"))
+        some = pairs[start:stop]
+        yield (some >> bits).view(np.int64) - 1, (some & text_bits).view(np.int64)
         start = stop

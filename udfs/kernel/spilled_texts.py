@@ -2,8 +2,7 @@
 
 What is read is written as it comes, so that a corpus is read once however many parts it takes. A
 user's part follows from the user's number alone. A part has whole users, and what a user
-contributes depends on no other user's rows. So neither how often texts are written nor how many
-parts are read together changes any sum.
+contributes depends on no other user's rows. So it changes no sum how often texts are written.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 
 from dphh.udfs.arrays import Integers, mix_bits, unmixed_hashes
 
-#: Users are divided into 2^PART_BITS parts. As many parts as fit into memory are read together.
+#: Users are divided into 2^PART_BITS parts, which are read one by one.
 PART_BITS = 6
 #: The NumPy types of the arrays of `TextsInMemory`.
 ARRAY_TYPES = {"users": np.int64, "lengths": np.int32, "positions": np.int32}
@@ -46,7 +45,7 @@ class SpilledTexts:
 
     def __init__(self, folder: str, most_bytes: int) -> None:
         """`most_bytes`: how much memory it may take to sort the texts in memory before they are
-        written, and those that are read together."""
+        written."""
         self.most_bytes = most_bytes
         self._files = {name: Path(folder, f"gathered_{name}") for name in ARRAY_TYPES}
         #: For each time that texts were written: by file, where each part ends in what was written.
@@ -72,28 +71,12 @@ class SpilledTexts:
     def has_spilled(self) -> bool:
         return bool(self._ends)
 
-    def parts_read_together(self) -> Iterator[range]:
-        """Divides the parts into ranges that take at most `most_bytes` to sort; a part that takes
-        more is a range alone."""
-        sizes = np.zeros(1 << PART_BITS, dtype=np.int64)
-        for ends in self._ends:
-            texts, positions = (np.diff(ends[of], prepend=0) for of in ("users", "positions"))
-            sizes += bytes_to_sort(texts, positions)
-        start, size = 0, 0
-        for part, of_part in enumerate(sizes.tolist()):
-            if part > start and size + of_part > self.most_bytes:
-                yield range(start, part)
-                start, size = part, 0
-            size += of_part
-        yield range(start, len(sizes))
+    def read_part(self, part: int) -> TextsInMemory:
+        return TextsInMemory(**{name: self._read_array(name, part) for name in self._files})
 
-    def read_parts(self, parts: range) -> TextsInMemory:
-        """The texts of these parts."""
-        return TextsInMemory(**{name: self._read_array(name, parts) for name in self._files})
-
-    def _read_array(self, name: str, parts: range) -> Any:
+    def _read_array(self, name: str, part: int) -> Any:
         bounds = [np.append(0, ends[name]) for ends in self._ends]
-        stretches = [(int(ends[parts.start]), int(ends[parts.stop])) for ends in bounds]
+        stretches = [(int(ends[part]), int(ends[part + 1])) for ends in bounds]
         values = np.empty(sum(end - start for start, end in stretches), dtype=ARRAY_TYPES[name])
         filled = before = 0
         with self._files[name].open("rb") as file:

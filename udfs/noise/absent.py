@@ -32,7 +32,6 @@ The numbers of absent grams are private: they depend on how many valid grams som
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any, Protocol
@@ -48,7 +47,7 @@ from dphh.udfs.noise.binomials import (
 )
 from dphh.udfs.noise.randomness import Randomness, uniform_below
 from dphh.udfs.noise.sampler import draw_noise_at_least
-from dphh.udfs.noise.table import TABLE_ONE, Bins, RoundedGaussian, rounded_gaussian
+from dphh.udfs.noise.table import TABLE_ONE, Bins, rounded_gaussian
 
 
 class KeysByIndex(Protocol):
@@ -85,36 +84,6 @@ def rows_of_candidates(keys: Integers, **drawn: Integers) -> pa.StructArray:
     return pa.StructArray.from_arrays([*map(padded, columns.values())], [*columns])
 
 
-def draw_passing(
-    randomness: Randomness,
-    absent: Integers,
-    nonpositive: Integers,
-    thresholds: Integers,
-    noise: RoundedGaussian,
-    names: Sequence[str],
-) -> tuple[Integers, Integers]:
-    """Draws how many absent grams of each cell pass, and the noised weight of each, in the cells'
-    order. `nonpositive` says how many of a cell have noise of 0 or below in this round."""
-    positive = noise.survival(1)
-    # Nothing is drawn for a threshold beyond the noise table or a cell without absent grams.
-    passing, weights = np.zeros(len(absent), dtype=np.int64), [np.empty(0, dtype=np.int64)]
-    for place in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[place])
-        assert threshold > 0
-        passing[place] = draw_binomial_of_any_size(
-            randomness,
-            int(absent[place] - nonpositive[place]),
-            Fraction(noise.survival(threshold), positive),
-            names[place],
-        )
-    for place in np.flatnonzero(passing).tolist():
-        threshold, number = int(thresholds[place]), int(passing[place])
-        weights.append(
-            draw_noise_at_least(randomness, noise.sigma, threshold, number, names[place])
-        )
-    return passing, np.concatenate(weights)
-
-
 def draw_spurious_of_class(
     randomness: Randomness,
     valid: KeysByClass,
@@ -128,35 +97,36 @@ def draw_spurious_of_class(
     cells_of_class: int,
 ) -> pa.StructArray:
     """Draws how many absent grams of a class pass, their cells and noised weights, and candidate
-    keys: rows (position, key, cell, first, second). In a late round, whose cells have two bins,
-    `first` is 0, as it is for held grams: nothing that is released depends on more than its bin."""
-    name = f"{purpose}/spurious {class_number}"
-    names = [f"{name} {cell - class_number * cells_of_class}" for cell in cells.tolist()]
-    is_late = cells_of_class > len(law.starts)
-    passing, second = draw_passing(randomness, absent, nonpositive, thresholds, law.noise, names)
-    first = [np.zeros(int(passing.sum()) if is_late else 0, dtype=np.int64)]
-    for place in [] if is_late else np.flatnonzero(passing).tolist():
-        start, after = law.range_of_bin(int(cells[place]) % len(law.starts))
-        first.append(
-            draw_noise_at_least(
-                randomness, law.noise.sigma, start, int(passing[place]), names[place], after
-            )
-        )
-    indices = np.empty(0, dtype=np.int64)
-    if passing.any():
-        indices = draw_candidate_indices(
-            randomness,
-            int(valid.sizes[class_number]),
-            int(absent.sum()),
-            int(passing.sum()),
-            f"{name}/keys",
-        )
-    return rows_of_candidates(
-        valid.keys(class_number, indices) if len(indices) else indices,
-        cell=np.repeat(cells, passing),
-        first=np.concatenate(first),
-        second=second,
-    )
+    keys: rows (position, key, cell, first, second). `nonpositive` says how many of a cell have
+    noise of 0 or below in this round. In a late round, whose cells have two bins, `first` is 0, as
+    it is for held grams: nothing that is released depends on more than its bin."""
+    noise, name = law.noise, f"{purpose}/spurious {class_number}"
+    is_late, positive = cells_of_class > len(law.starts), noise.survival(1)
+    nothing = np.empty(0, dtype=np.int64)
+    drawn = [(nothing, nothing, nothing)]
+    columns = (column.tolist() for column in (cells, absent, nonpositive, thresholds))
+    for cell, grams, not_above_0, threshold in zip(*columns, strict=True):
+        if not grams or threshold > noise.reach:  # none can pass, so nothing is drawn
+            continue
+        assert threshold > 0
+        named = f"{name} {cell - class_number * cells_of_class}"
+        tail = Fraction(noise.survival(threshold), positive)
+        passing = draw_binomial_of_any_size(randomness, grams - not_above_0, tail, named)
+        if not passing:
+            continue
+        second = draw_noise_at_least(randomness, noise.sigma, threshold, passing, named)
+        first = np.zeros(passing, dtype=np.int64)
+        if not is_late:
+            start, after = law.range_of_bin(cell % len(law.starts))
+            first = draw_noise_at_least(randomness, noise.sigma, start, passing, named, after)
+        drawn.append((np.full(passing, cell), first, second))
+    cell_of, first, second = map(np.concatenate, zip(*drawn, strict=True))
+    keys = nothing
+    if passed := len(cell_of):
+        size, all_absent = int(valid.sizes[class_number]), int(absent.sum())
+        indices = draw_candidate_indices(randomness, size, all_absent, passed, f"{name}/keys")
+        keys = valid.keys(class_number, indices)
+    return rows_of_candidates(keys, cell=cell_of, first=first, second=second)
 
 
 def draw_candidate_indices(
@@ -261,29 +231,16 @@ def spurious_of_classes(
     each class (`draw_spurious_of_class`); `cells` are its (cell, grams, nonpositive, threshold), of
     `bins` that a class has."""
     law, nothing, drawn = Bins(sigma), np.empty(0, dtype=np.int64), []
+    names = "cell", "grams", "nonpositive", "threshold"
     for class_number, unsorted in zip(classes.to_pylist(), cells.to_pylist(), strict=True):
-        of_class = sorted(unsorted, key=lambda row: row["cell"])
-        names = "cell", "grams", "nonpositive", "threshold"
-        number, absent, nonpositive, thresholds = (
-            np.array([row[name] for row in of_class], dtype=np.int64) for name in names
-        )
+        rows = sorted([row[name] for name in names] for row in unsorted)
+        columns = np.array(rows, dtype=np.int64).T
         drawn.append(
-            draw_spurious_of_class(
-                randomness,
-                valid,
-                class_number,
-                number,
-                absent,
-                nonpositive,
-                thresholds,
-                law,
-                purpose,
-                bins,
-            )
+            draw_spurious_of_class(randomness, valid, class_number, *columns, law, purpose, bins)
         )
     none = rows_of_candidates(nothing, cell=nothing, first=nothing, second=nothing)
-    rows = pa.concat_arrays([none, *drawn])
-    return lists_of(np.array([len(each) for each in drawn], np.int64), rows)
+    lengths = np.array([len(each) for each in drawn], np.int64)
+    return lists_of(lengths, pa.concat_arrays([none, *drawn]))
 
 
 def absent_undecided(

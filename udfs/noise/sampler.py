@@ -13,12 +13,11 @@ distribution as if they were always drawn.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.udfs.arrays import Integers
@@ -26,64 +25,31 @@ from dphh.udfs.noise.randomness import Randomness, RandomWords, check_keys, to_i
 from dphh.udfs.noise.table import TABLE_BITS, Bins, RoundedGaussian, rounded_gaussian
 
 _DRAWS_AT_ONCE = 1 << 16  # so few that intermediate arrays stay in the processor's cache
-_DRAWS_BEFORE_GUIDE = 1 << 17  # after so many draws of one sigma, building a guide pays off
 
 
 class _Sampler:
-    """Draws noise of one sigma for many random words at a time, by the entries' first 64 bits.
-
-    A few draws use binary search. For many, a guide divides the range of the 63 bits into equal
-    buckets: it has the magnitude of each bucket that no entry falls into, and marks the others,
-    which are searched.
-    """
+    """Draws noise of one sigma for many random words at a time, by the entries' first 64 bits."""
 
     def __init__(self, table: RoundedGaussian) -> None:
         self.table = table
         self.ascending, error = table.leading_bits
         self.error = np.uint64(error)
-        guide_bits = min(max(table.sigma.bit_length() + 6, 12), 20)
-        self.shift = np.uint64(63 - guide_bits)
-        self.buckets = 1 << guide_bits
-        self.drawn = 0
-
-    @cached_property
-    def magnitudes_by_bucket(self) -> NDArray[np.int32]:
-        """The guide: by bucket the magnitude, or -1 if an entry falls into the bucket."""
-        first = (self.ascending >> self.shift).astype(np.intp)
-        last = ((self.ascending + self.error) >> self.shift).astype(np.intp)
-        entries = np.bincount(first, minlength=self.buckets)
-        guide = (len(first) - np.cumsum(entries)).astype(np.int32)
-        guide[first] = guide[last] = -1
-        return guide
 
     def noise_from(
         self, random_words: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
         """The noise that each random word gives. Draws further ones if 63 bits do not decide."""
         uniform = random_words >> np.uint64(1)
-        self.drawn += len(random_words)
-        if self.drawn < _DRAWS_BEFORE_GUIDE:
-            magnitude, rows = self._search_table(uniform)
-        else:
-            buckets = (uniform >> self.shift).astype(np.intp)
-            magnitude = self.magnitudes_by_bucket[buckets].astype(np.int64)
-            marked = np.flatnonzero(magnitude < 0)
-            magnitude[marked], rows = self._search_table(uniform[marked])
-            rows = marked[rows]
-        if len(rows):
-            named = None if keys is None else keys.take(pa.array(rows))
-            settled = self._settle_undecided(uniform[rows], randomness, purpose, named)
-            magnitude[rows] = settled
+        below = np.searchsorted(self.ascending, uniform, side="right")
+        magnitude = len(self.ascending) - below
+        # The first entry is 0, so `below` is at least 1.
+        near = np.flatnonzero(uniform - self.ascending[below - 1] <= self.error)
+        if len(near):
+            named = None if keys is None else keys.take(pa.array(near))
+            magnitude[near] = self._settle_undecided(uniform[near], randomness, purpose, named)
         sign = (random_words & np.uint64(1)).astype(np.int64)
         noise: Integers = (magnitude ^ -sign) + sign  # negated where the sign bit is 1
         return noise
-
-    def _search_table(self, uniform: RandomWords) -> tuple[Integers, NDArray[np.intp]]:
-        """The magnitudes by these 63 bits, and the indices of those that they do not decide."""
-        below = np.searchsorted(self.ascending, uniform, side="right")
-        # The first entry is 0, so `below` is at least 1.
-        near = np.flatnonzero(uniform - self.ascending[below - 1] <= self.error)
-        return len(self.ascending) - below, near
 
     def _settle_undecided(
         self, first_bits: RandomWords, randomness: Randomness, purpose: str, keys: pa.Array | None

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from dphh.udfs.arrays import Integers, all_in_first_row, lengths_of, lists_of, one_array, values_of
 from dphh.udfs.kernel.contributions import (
+    HeldKeys,
     distinct_pairs,
     first_occurrences,
     pieces_of_users,
@@ -219,6 +220,16 @@ class _Purses:
         return {name: lists_of(users_of_rows, of.astype(kind)) for (name, kind), of in columns}
 
 
+def _spent_in_round_1(
+    spending: Spending, purse: _Purses, held: HeldKeys, longer: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """What users of these purses spend in round 1; what they could; and how many finds they are
+    expected to hold."""
+    expected = spending.expected(purse.finds, held.key_counts, longer)
+    free = spending.to_spend(purse.left, expected)
+    return spending.of_round_1(free, held.key_counts > 0), free, expected
+
+
 def round_1_contributions(
     lengths: Any,
     keys: Any,
@@ -246,9 +257,7 @@ def round_1_contributions(
         climbs, longer = levels_to_climb(
             counts[users], held_keys[positions], len(spending.parts) - 1
         )
-        expected = spending.expected(purse.finds, sizes, longer)
-        free = spending.to_spend(purse.left, expected)
-        spent = spending.of_round_1(free, sizes > 0)
+        spent, free, expected = _spent_in_round_1(spending, purse, held, longer)
         of_grams = spent * spending.parts_for_grams
         each = floor_roots(of_grams // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
         sums.append(sums_by_key(held.keys, each.take(held.owner), keeps_zeros=True))
@@ -301,8 +310,7 @@ def later_round_contributions(
         else:
             most = len(spending.parts) - 1
             climbs, longer = levels_to_climb(counts[users], held_keys[positions], most)
-            expected = spending.expected(purse.finds, held.key_counts, longer)
-            left = left - spending.of_round_1(spending.to_spend(left, expected), holds)
+            left = left - _spent_in_round_1(spending, purse, held, longer)[0]
         expected = spending.expected(purse.finds, undecided, longer)
         free = spending.to_spend(left, expected, later=True)
         squares = np.bincount(held.owner, g * g, len(holds)).astype(np.int64)

@@ -27,7 +27,12 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.udfs.arrays import Hashes, Integers, one_array, unmixed_hashes
-from dphh.udfs.kernel.contributions import ONE_W, HeldKeys, WeightRule, dropped_pairs
+from dphh.udfs.kernel.contributions import (
+    ONE_W,
+    HeldKeys,
+    contributions_of_rows,
+    dropped_pairs,
+)
 from dphh.udfs.kernel.positions import WordsWithIds
 
 #: The integer for the least w, 1/20.
@@ -45,11 +50,17 @@ def weight(bits: int, items_held: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class EqualWeights:
-    """The weighted Gaussian policy (Gopi et al. 2020): floor(2^b / sqrt(t)) for each of t keys.
+class BoundedWeights:
+    """What users add to each of the keys that they hold: vectors of an L2 norm of 2^grid_bits.
 
-    b is `grid_bits`. An over-full user, who holds more than `max_items` keys, keeps those with the
-    smallest hashes of key, user and salt, and t is `max_items`.
+    Without `w`, the weighted Gaussian policy (Gopi et al. 2020): floor(2^grid_bits / sqrt(t)) for
+    each of t keys. With it, in proportion to w, the relative weight of each key by earlier noised
+    weights: from 1 to ONE_W, or 0 for a key that no user holds. Every key that any user holds has a
+    w: earlier rounds noised it, whatever weight it got. So given those noised weights, w does not
+    depend on who else holds the key.
+
+    An over-full user, who holds more than `max_items` keys, keeps those of the largest w; equal
+    ones by the smallest hash of key, user and salt (`dropped_pairs`).
     """
 
     max_items: int
@@ -57,13 +68,19 @@ class EqualWeights:
     salt: int
     #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
     hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
-    #: Whether keys of weight 0 are kept, because a later round needs all keys that any user holds.
-    keeps_zeros: bool = False
+    w: Integers | None = None
 
     def __call__(self, held: HeldKeys) -> Integers:
+        w = None if self.w is None else self.w.take(held.keys)
+        if w is not None and not w.all():
+            raise RuntimeError("a defect, please report: an item has no weight of an earlier round")
+        dropped = dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)
+        if w is not None:
+            w[dropped] = 0
+            return weights_in_proportion(2**self.grid_bits, w, held.owner, len(held.key_counts))
         by_count = _weights_by_key_count(self.grid_bits, self.max_items)
         weight = by_count.take(held.key_counts, mode="clip").take(held.owner)
-        weight[dropped_pairs(held, self.max_items, self.salt, self.hash_keys)] = 0
+        weight[dropped] = 0
         return weight
 
 
@@ -72,31 +89,6 @@ def _weights_by_key_count(grid_bits: int, max_items: int) -> Integers:
     """The weights of a user's keys if the user holds 0, 1, ..., max_items keys."""
     weights = [weight(grid_bits, held) for held in range(1, max_items + 1)]
     return np.array([0, *weights], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class RelativeWeights:
-    """floor(unit w / |w|_2) for each of a user's keys; a key's w is from earlier noised weights.
-
-    An over-full user, who holds more than `max_items` keys, keeps those of the largest w; equal w
-    are ordered by hash. Every key that any user holds has a w: earlier rounds noised it, whatever
-    weight it got. So given those noised weights, w does not depend on who else holds the key.
-    """
-
-    unit: int
-    max_items: int
-    salt: int
-    #: w of each key, from 1 to ONE_W; 0 for a key that no user holds.
-    w: Integers
-    hash_keys: Callable[[Integers], Hashes] = unmixed_hashes
-    keeps_zeros: bool = True
-
-    def __call__(self, held: HeldKeys) -> Integers:
-        w = self.w.take(held.keys)
-        if not w.all():
-            raise RuntimeError("a defect, please report: an item has no weight of an earlier round")
-        w[dropped_pairs(held, self.max_items, self.salt, self.hash_keys, w)] = 0
-        return weights_in_proportion(self.unit, w, held.owner, len(held.key_counts))
 
 
 def weights_in_proportion(
@@ -171,16 +163,31 @@ def round_precision(first_round: RoundNoise, this_round: RoundNoise) -> int:
     return min(max(precision, 1), MOST_PRECISION)
 
 
-def weights_of_words(
-    words: WordsWithIds, max_items: int, grid_bits: int, salt: int, w: Integers | None
-) -> WeightRule:
-    """The rule of `dphh_contributions_of_words`: weights by the w of each word; equal ones if `w`
-    is None. Words are chosen by their spelling, and stay in the result even if all their weights
-    are 0."""
-    hash_keys = words.hashes().take
-    if w is None:
-        return EqualWeights(max_items, grid_bits, salt, hash_keys, keeps_zeros=True)
-    return RelativeWeights(2**grid_bits, max_items, salt, w, hash_keys)
+def contributions_of_words(
+    user_hashes: Any,
+    lengths: Any,
+    ids: Any,
+    words: WordsWithIds,
+    max_items: int,
+    grid_bits: int,
+    salt: int,
+    w: Integers | None,
+) -> pa.Array:
+    """`dphh_contributions_of_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt,
+    w)`: weights by the w of each word; equal ones if `w` is None. Words are chosen by their
+    spelling, and stay in the result even if all their weights are 0, because a later round needs
+    all words that any user holds."""
+    rule = BoundedWeights(max_items, grid_bits, salt, words.hashes().take, w)
+    return contributions_of_rows(user_hashes, lengths, ids, rule, keeps_zeros=True)
+
+
+def contributions_of_grams(
+    user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+) -> pa.Array:
+    """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`: equal
+    weights."""
+    rule = BoundedWeights(max_items, grid_bits, salt)
+    return contributions_of_rows(user_hashes, lengths, keys, rule)
 
 
 def relative_weights_of_rows(
