@@ -1,5 +1,5 @@
-"""TrieHH: one sequence a user, and the votes of users whose prefix is in the trie: `sql/trie`.
-What draws, draws on collected frames."""
+"""TrieHH: `sql/trie`, whose comments explain the steps. What draws, draws on collected frames.
+(Counts are Int64: Polars counts in 32 bits.)"""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 
 @step
-def contents_of_users(host: PolarsHost) -> Tables:
-    """The rows that hold a sequence, as tokens. (In SQL this table has each user's contents, which
-    are not yet tokens.)"""
+def sequences_of_rows(host: PolarsHost) -> Tables:
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
-    sequences = host.collect("contents_of_users", held)
+    sequences = host.collect("sequences_of_rows", held)
     refuse_null_users(sequences["user_id"])
-    return {"contents_of_users": sequences}
+    return {"sequences_of_rows": sequences}
 
 
 def refuse_null_users(users: pl.Series) -> None:
@@ -39,7 +37,7 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     """One sequence of each user who has several rows: in sorted order, the one whose place is the
     user's random word modulo the number of these rows. Sorting each user's sequences separately
     would take Polars three times as long as this one sort."""
-    sequences = host.table("contents_of_users")
+    sequences = host.table("sequences_of_rows")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
@@ -48,15 +46,16 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
     places = users["rows"].cum_sum() - users["rows"] + words % users["rows"]
-    chosen = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
-    return {"chosen": users.select("user_id").with_columns(chosen)}
+    drawn = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
+    of_several_rows = users.select("user_id").with_columns(drawn)
+    of_one_row = sequences.join(of_several_rows.lazy(), on="user_id", how="anti")
+    return {"chosen": pl.concat([of_one_row, of_several_rows.lazy()])}
 
 
 @step
 def sequences_most_frequent(host: PolarsHost) -> Tables:
-    """The sequence in most of a user's rows; of several such, the first in sort order."""
     local_counts = (
-        host.table("contents_of_users")
+        host.table("sequences_of_rows")
         .group_by("user_id", "tokens")
         .agg(appearances=pl.len().cast(pl.Int64))
     )
@@ -75,20 +74,12 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 @step
 def walkers(host: PolarsHost) -> Tables:
-    """All walkers start at the root, node 0. Users with the same sequence share one walker."""
-    chosen = host.table("chosen")
-    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
-    sequences = pl.concat([of_one_row, chosen])
-    together = sequences.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    together = host.table("chosen").group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
 
 @step
 def trie_votes(host: PolarsHost, *, level: int, numerator: int, theta: int, purpose: str) -> Tables:
-    """Algorithm 2: each eligible user tosses a new coin at this level; heads are votes. One draw
-    gives how many users of the same next prefix toss heads, as far as theta asks (`draw_votes`).
-    The end of a sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in
-    32 bits.)"""
     next_prefixes = host.table("walkers").select("node", *_next_token_and_end(level), "users")
     eligible = host.collect(
         "trie_votes", next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
@@ -113,14 +104,12 @@ def _next_token_and_end(level: int) -> list[pl.Expr]:
 
 @step
 def grown(host: PolarsHost, *, theta: int) -> pl.LazyFrame:
-    """The prefixes with at least theta votes, which grow on the trie."""
     enough = host.table("votes").filter(pl.col("votes") >= theta)
     return enough.select("node", "token", "ended").sort("node", "ended", "token")
 
 
 @step
 def walk_on(host: PolarsHost, *, level: int) -> Tables:
-    """The walkers whose next prefix has just grown on the trie, now at its node."""
     token, _ = _next_token_and_end(level)
     walkers = host.table("walkers").with_columns(token)
     moved = walkers.join(host.table("grown"), on=["node", "token"])
