@@ -145,7 +145,7 @@ def drawn_over(words, held):
         host.run("full_purses", purse=0)
         two = draw_two_rounds(host, level, "test")
         early = two.passed["key"].to_numpy()
-        undecided = keep_undecided(host, level, two.seen, early, "test")
+        undecided = keep_undecided(host, level, two, "test")
         host.rename_replacing("positions", "positions_2")
         ((late, _),) = draw_late_rounds(host, [undecided], PURSE, 0, None)
     assert len({*early.tolist(), *late.tolist()}) == len(early) + len(late)

@@ -111,7 +111,7 @@ def test_no_level_of_a_plan_that_is_priced_fails(
             assert np.isfinite(released.masses).all() and (released.masses > 0).all()
             left = host.tables["purses"]["purses"].explode()
             assert left.min() >= 0 and left.max() <= purse
-            undecided.append(keep_undecided(host, level, released.seen, keys, "test"))
+            undecided.append(keep_undecided(host, level, released, "test"))
             host.rename_replacing("positions", f"positions_{planned.level}")
             if len(keys) > MANY:
                 break

@@ -196,8 +196,8 @@ def contributions_of_rows(
     user_hashes: Any, lengths: Any, keys: Any, weigh: WeightRule, *, keeps_zeros: bool = False
 ) -> pa.Array:
     """`contributions` of the users of all these rows of lists: all in the first row."""
-    columns = (values_of(one_array(column)) for column in (user_hashes, lengths, keys))
-    added = contributions(*columns, weigh, keeps_zeros=keeps_zeros)
+    hashes, counts, held = (values_of(one_array(each)) for each in (user_hashes, lengths, keys))
+    added = contributions(hashes, counts, held, weigh, keeps_zeros=keeps_zeros)
     return all_in_first_row(len(keys), *added)
 
 

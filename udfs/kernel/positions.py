@@ -60,14 +60,6 @@ def positions_of_texts(
     return lengths + 1, positions
 
 
-def _pairs_of_numbers(left: Any, right: Any) -> Integers:
-    pairs: Integers = left.astype(np.int64)
-    pairs <<= np.int64(32)
-    pairs |= right
-    # The pair is negative if either half is: a right half of -1 sets all bits.
-    return np.maximum(pairs, -1, out=pairs)
-
-
 def pairs_of_neighbours(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The pairs of a gram and the gram at the next position, without the positions that belong to
     no pair. `lengths` says how many positions each user has. Returns how many positions each user
@@ -78,18 +70,15 @@ def pairs_of_neighbours(lengths: Integers, grams: Any) -> tuple[Integers, Intege
     depends on the user's own texts and on releases, so it changes no user's candidates.
     """
     keep = np.zeros(len(grams), dtype=np.bool_)
-    for start in range(0, len(grams) - 1, PIECE_SIZE):
-        right = grams[start + 1 : start + 1 + PIECE_SIZE]
-        begins = (grams[start : start + len(right)] | right) >= 0
-        keep[start : start + len(right)] |= begins
-        keep[start + 1 : start + 1 + len(right)] |= begins
-    keys = np.empty(np.count_nonzero(keep), dtype=np.int64)
-    done = 0
-    for start in range(0, len(keep), PIECE_SIZE):
-        kept = np.flatnonzero(keep[start : start + PIECE_SIZE]) + start
-        pairs = _pairs_of_numbers(grams.take(kept), grams.take(kept + 1, mode="clip"))
-        keys[done : done + len(kept)] = pairs
-        done += len(kept)
+    begins = (grams[:-1] | grams[1:]) >= 0
+    keep[:-1] |= begins
+    keep[1:] |= begins
+    kept = np.flatnonzero(keep)
+    keys: Integers = grams.take(kept).astype(np.int64)
+    keys <<= np.int64(32)
+    keys |= grams.take(kept + 1, mode="clip")
+    # A pair is negative if either half is: a right half of -1 sets all bits.
+    np.maximum(keys, -1, out=keys)
     if keep[-1:].any():
         keys[-1] = -1  # no position follows the last one
     return sums_of_runs(lengths, keep).astype(lengths.dtype), keys

@@ -234,9 +234,10 @@ def spurious_of_classes(
     names = "cell", "grams", "nonpositive", "threshold"
     for class_number, unsorted in zip(classes.to_pylist(), cells.to_pylist(), strict=True):
         rows = sorted([row[name] for name in names] for row in unsorted)
-        columns = np.array(rows, dtype=np.int64).T
+        cell, absent, nonpositive, thresholds = np.array(rows, dtype=np.int64).T
+        of_cells = cell, absent, nonpositive, thresholds
         drawn.append(
-            draw_spurious_of_class(randomness, valid, class_number, *columns, law, purpose, bins)
+            draw_spurious_of_class(randomness, valid, class_number, *of_cells, law, purpose, bins)
         )
     none = rows_of_candidates(nothing, cell=nothing, first=nothing, second=nothing)
     lengths = np.array([len(each) for each in drawn], np.int64)

@@ -36,28 +36,15 @@ MODE_BITS = 256
 _LARGEST_TABLED_VARIANCE = 256
 _PROPOSALS_AT_ONCE = 64
 _EXACT_FACTORIALS_BELOW = 256  # those of larger numbers are from Stirling's series
+#: The Bernoulli numbers B_2, B_4, ..., B_28.
+_BERNOULLI_NUMBERS = (
+    (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510),
+    (43867, 798), (-174611, 330), (854513, 138), (-236364091, 2730), (8553103, 6),
+    (-23749461029, 870),
+)  # fmt: skip
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING_COEFFICIENTS = tuple(
-    Fraction(*number) / (2 * j * (2 * j - 1))
-    for j, number in enumerate(
-        (
-            (1, 6),
-            (-1, 30),
-            (1, 42),
-            (-1, 30),
-            (5, 66),
-            (-691, 2730),
-            (7, 6),
-            (-3617, 510),
-            (43867, 798),
-            (-174611, 330),
-            (854513, 138),
-            (-236364091, 2730),
-            (8553103, 6),
-            (-23749461029, 870),
-        ),
-        start=1,
-    )
+    Fraction(*number) / (2 * j * (2 * j - 1)) for j, number in enumerate(_BERNOULLI_NUMBERS, 1)
 )
 
 

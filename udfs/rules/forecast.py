@@ -151,29 +151,30 @@ class Spending:
         climbs: Integers,
         expected: Integers,
     ) -> list[tuple[Integers, Integers]]:
-        """How users are counted in round 1: the squared norm that each spends on it, and the bin:
-        of the list size, of the purse and, where finds are counted, of those expected."""
-        lists, cells, *_ = self.bins_by_kind
-        parts_and_bins = [
-            (1, bins_of_list_sizes(sizes)),
-            (1, lists + self.cells_of_purses(purses, climbs)),
-        ]
-        if self.reserve is not None:
-            of_finds = lists + cells + bins_of_list_sizes(np.maximum(expected, 1))
-            parts_and_bins.append((PARTS_FOR_FINDS, of_finds))
-        return [(spent * part // COUNTS_DIVISOR, bins) for part, bins in parts_and_bins]
+        """How users are counted in round 1: for each kind of bins, the squared norm that each user
+        spends on it, and the user's bin."""
+        lists, cells, *_ = (bins for _, bins in self.kinds_of_bins)
+        bins_by_kind = (
+            bins_of_list_sizes(sizes),
+            lists + self.cells_of_purses(purses, climbs),
+            lists + cells + bins_of_list_sizes(np.maximum(expected, 1)),
+        )
+        kinds = zip(self.kinds_of_bins, bins_by_kind, strict=False)
+        return [(spent * part // COUNTS_DIVISOR, bins) for (part, _), bins in kinds]
 
     @property
-    def bins_by_kind(self) -> tuple[int, ...]:
-        """How many bins round 1 has for users: by list size, by purse and, where finds are counted,
-        by expected finds."""
+    def kinds_of_bins(self) -> tuple[tuple[int, int], ...]:
+        """The kinds of bins of users in round 1: by list size, by purse and, where finds are
+        counted, by expected finds. For each, how many hundredths of what a user spends go to it,
+        and how many bins it has."""
         lists, cells = len(LIST_SIZE_BIN_STARTS), PURSE_PARTS * len(self.parts)
-        return (lists, cells) if self.reserve is None else (lists, cells, lists)
+        of_finds = () if self.reserve is None else ((PARTS_FOR_FINDS, lists),)
+        return (1, lists), (1, cells), *of_finds
 
     @property
     def parts_for_grams(self) -> int:
         """How many hundredths of what a user spends in round 1 go to the grams."""
-        return COUNTS_DIVISOR - 2 - (PARTS_FOR_FINDS if self.reserve is not None else 0)
+        return COUNTS_DIVISOR - sum(part for part, _ in self.kinds_of_bins)
 
     def cells_of_purses(self, purses: Integers, climbs: Integers) -> Integers:
         """A purse's cell: PURSE_PARTS for each number of levels that the user can climb."""

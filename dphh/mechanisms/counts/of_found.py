@@ -100,21 +100,14 @@ class CountsOptions:
             asked += (("min_users", self.min_users),)
         return asked if self.by is None else (*asked, ("by", self.by), ("groups", self.groups))
 
-    @property
-    def theorem(self) -> str:
-        """The text that counting adds to a verb's theorem."""
-        share = "with the share `counts` of the same budget"
-        return self._counted_by(share) if self.share else ""
-
-    @property
-    def theorem_within_purses(self) -> str:
-        """The same, where what finding leaves of users' purses pays for counting."""
-        left = "to which a user adds what the rounds leave of that one budget"
-        return self._counted_by(left) if self.share else ""
-
-    def _counted_by(self, how: str) -> str:
+    def theorem(self, *, within_purses: bool = False) -> str:
+        """The text that counting adds to a verb's theorem. `within_purses`: what finding leaves of
+        users' purses pays for it."""
+        how = "with the share `counts` of the same budget"
+        if within_purses:
+            how = "to which a user adds what the rounds leave of that one budget"
         said = "; users of what is found are counted by a further Gaussian release, "
-        return f"{said}{how} (docs/counts.md)"
+        return f"{said}{how} (docs/counts.md)" if self.share else ""
 
     def arithmetic_delta(self, epsilon: float) -> float:
         """The delta for the distance of the counts' noise table from the exact Gaussian."""
@@ -133,8 +126,6 @@ class CountsOptions:
 
 #: Every user keeps this much of the purse, in finds that are counted.
 KEPT_FINDS = 16
-
-
 #: A user who holds so many finds, more than most users do, is counted in full for each of them by
 #: the share `counts` of a whole purse.
 FINDS_OF_USER = 40

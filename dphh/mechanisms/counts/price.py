@@ -183,39 +183,30 @@ def price_counts(
             + (WEIGHED_THEOREM if level.rough_sigma else ""),
             delta_shares=(("Gaussian curve", delta - spare), (NOISE_TABLE_NOTE, spare)),
         ),
-        finds=users_needed_for_low_above_0(level),
+        finds=users_needed_by_interval(level),
         events=(*events, DeltaEvent(spare, NOISE_TABLE_NOTE)),
     )
 
 
-def users_needed_for_low_above_0(level: CountsLevel) -> Finds:
-    """How many users an item needs for its interval to begin above 0 with FINDING_PROBABILITY."""
-    return Finds(
-        probability=float(FINDING_PROBABILITY),
-        users=_users_needed(level, level.margins().below, 1),
-        what="an item's interval lies above 0",
-        note="every item of the list is released, whether or not any user holds it"
-        + (f"; if the run chooses max_held={level.max_items}" if level.held_sigma else ""),
-    )
-
-
-def users_needed_to_be_shown(level: CountsLevel) -> Finds:
-    """How many users an item needs for its interval to begin at `min_users` or above with
-    FINDING_PROBABILITY, even where it is the only one."""
-    below = level.margins(Fraction(1, level.keys)).below
-    return Finds(
-        probability=float(FINDING_PROBABILITY),
-        users=_users_needed(level, below, level.min_users),
-        what=f"an item's interval begins at {level.min_users:,} users or above",
-        note="fewer are enough where many items of the list are shown",
-    )
-
-
-def _users_needed(level: CountsLevel, below: int, least: int) -> int:
-    """How many users a count needs for its interval to begin at `least` users or above with
-    FINDING_PROBABILITY, where it begins so far below the noised weight."""
+def users_needed_by_interval(level: CountsLevel) -> Finds:
+    """How many users an item needs for its interval to begin above 0 with FINDING_PROBABILITY; or
+    at `min_users` or above, even where it is the only one."""
+    below, least = level.margins(Fraction(1, level.keys)).below, max(level.min_users, 1)
+    what = f"an item's interval begins at {least:,} users or above"
+    note = "fewer are enough where many items of the list are shown"
+    if not level.min_users:
+        what = "an item's interval lies above 0"
+        note = "every item of the list is released, whether or not any user holds it"
+        if level.held_sigma:
+            note += f"; if the run chooses max_held={level.max_items}"
+    # The noised weight that the interval begins `below` under is likely to be this much off.
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
-    return max(1, least - 1 + ceil((below + 1 - luck) / level.weighing.unit))
+    return Finds(
+        probability=float(FINDING_PROBABILITY),
+        users=max(1, least - 1 + ceil((below + 1 - luck) / level.weighing.unit)),
+        what=what,
+        note=note,
+    )
 
 
 def checked_items(

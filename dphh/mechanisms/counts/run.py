@@ -4,7 +4,7 @@ intervals that follow from these."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -197,25 +197,18 @@ def _noised_sums(host: Host, rule: Contributions, sigma: int, purpose: str) -> A
     return drawn
 
 
-@dataclass(frozen=True, eq=False)
-class ToCount:
-    """What is counted of the rows that a run found: the indices of these rows, their items, and the
-    level that counts them."""
-
-    chosen: Integers
-    items: Sequence[Item]
-    level: CountsLevel | None
-
-
-def to_count(found_rows: Any, counting: FoundCounts) -> ToCount:
-    """What is counted: of a trie only leaves and, if there are more than MOST_KEYS, the first row
-    of each level, then the second, and so on. `found_rows` are in order of level and score."""
+def to_count(
+    found_rows: Any, counting: FoundCounts
+) -> tuple[Integers, Sequence[Item], CountsLevel | None]:
+    """What is counted of the rows that a run found, in order of level and score: the indices of
+    these rows, their items, and the level that counts them. Of a trie only leaves and, if there are
+    more than MOST_KEYS, the first row of each level, then the second, and so on."""
     leaf = leaf_indices(found_rows) if counting.beginnings else np.arange(found_rows.num_rows)
     levels = found_rows.column("level").to_numpy()[leaf]
     chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(counting.names)])]
     rows = found_rows.take(pa.array(chosen))
     items = _sequences_of_rows(rows) if counting.beginnings else rows.column("tokens").to_pylist()
-    return ToCount(chosen, items, counting.level(len(chosen)) if len(chosen) else None)
+    return chosen, items, counting.level(len(chosen)) if len(chosen) else None
 
 
 def count_found_items(
@@ -227,8 +220,7 @@ def count_found_items(
     Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = counting.names
-    counted = to_count(found_rows, counting)
-    chosen, items, level = counted.chosen, counted.items, counted.level
+    chosen, items, level = to_count(found_rows, counting)
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in COUNT_COLUMNS}
     if level is not None:

@@ -22,7 +22,7 @@ from dphh.mechanisms.counts.price import (
     ItemsOption,
     checked_items,
     price_counts,
-    users_needed_to_be_shown,
+    users_needed_by_interval,
 )
 from dphh.mechanisms.ngrams.forecast.price import (
     FILTER_THEOREM,
@@ -42,13 +42,14 @@ from dphh.mechanisms.terms import (
     BUDGET_HELP,
     FINDING_PROBABILITY,
     UNIT,
+    LevelsEventsDeltaParts,
     check_budget,
     check_max_items,
     checked_prior,
     users_needed,
 )
 from dphh.price import Finds, Price, Privacy
-from dphh.prior import PRIOR_HELP, Prior, PriorOption
+from dphh.prior import PRIOR_HELP, PriorOption
 from dphh.wording.options import check_choice, check_whole
 
 HELP = {
@@ -130,40 +131,44 @@ def price_items(
     is_single = max_items == 1 and method in ("auto", "single") and prior is None
     share = SHARE_BESIDE_SINGLE if is_single else SHARE_OF_FINDING
     counting = CountsOptions.from_options(counts, by, groups, min_users, default=share)
-    if given is not None:
-        return _price_with_prior(given, float(epsilon), float(delta), max_items, counting)
     # As floats, so that 1 and 1.0 are the same request in the ledger.
-    return _price_of_set_union(float(epsilon), float(delta), max_items, method, counting)
-
-
-def _price_of_set_union(
-    epsilon: float, delta: float, max_items: int, method: str, counting: CountsOptions
-) -> Price:
-    method, (levels, events, shared_out) = _method_and_price(
-        method, (epsilon, delta, max_items, counting)
-    )
+    asked = float(epsilon), float(delta), max_items, counting
+    caveats: tuple[str, ...] = ()
+    cost: LevelsEventsDeltaParts
+    if given is None:
+        taken, cost = _method_and_price(method, asked)
+        theorem, finds = METHODS[taken].theorem, _users_needed(cost[0], max_items)
+        said = ("method", taken), *counting.parameters
+    else:
+        taken, theorem = "forecast", THEOREM_WITH_PRIOR
+        cost = price_forecast(*asked[:2], 1, max_items, MOST_SPURIOUS_SHARE, counting, given)
+        caveats = given.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")
+        finds = replace(users_needed_for_words(cost[0]), users_by_length=())
+        said = *counting.parameters, ("prior", given.digest)
+    levels, events, delta_shares = cost
     return Price(
         verb="items",
-        method=method,
+        method=taken,
         parameters=(
-            ("epsilon", epsilon),
-            ("delta", delta),
+            ("epsilon", asked[0]),
+            ("delta", asked[1]),
             ("max_items", max_items),
-            ("method", method),
-            *counting.parameters,
+            *said,
         ),
         levels=levels,
         privacy=Privacy(
-            epsilon=epsilon,
-            delta=delta,
+            epsilon=asked[0],
+            delta=asked[1],
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=METHODS[method].theorem + counting.theorem,
-            delta_shares=shared_out,
+            theorem=theorem + counting.theorem(),
+            delta_shares=delta_shares,
+            caveats=caveats,
         ),
-        finds=_users_needed(levels, max_items),
+        finds=finds,
         events=events,
         counting=found_counts_of(events, max_items, counting),
+        prior=given,
     )
 
 
@@ -200,39 +205,6 @@ def _users_needed(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
     )
 
 
-def _price_with_prior(
-    prior: Prior, epsilon: float, delta: float, max_items: int, counting: CountsOptions
-) -> Price:
-    levels, events, delta_shares = price_forecast(
-        epsilon, delta, 1, max_items, MOST_SPURIOUS_SHARE, counting, prior
-    )
-    return Price(
-        verb="items",
-        method="forecast",
-        parameters=(
-            ("epsilon", epsilon),
-            ("delta", delta),
-            ("max_items", max_items),
-            *counting.parameters,
-            ("prior", prior.digest),
-        ),
-        levels=levels,
-        privacy=Privacy(
-            epsilon=epsilon,
-            delta=delta,
-            unit=UNIT,
-            adjacency=ADJACENCY,
-            theorem=THEOREM_WITH_PRIOR + counting.theorem,
-            delta_shares=delta_shares,
-            caveats=(prior.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")),
-        ),
-        finds=replace(users_needed_for_words(levels), users_by_length=()),
-        events=events,
-        counting=found_counts_of(events, max_items, counting),
-        prior=prior,
-    )
-
-
 def _price_of_domain(
     domain: ItemsOption,
     epsilon: float,
@@ -254,7 +226,7 @@ def _price_of_domain(
     assert isinstance(level, CountsLevel)
     if min_users is not None:
         level = replace(level, min_users=min_users)
-        counted = replace(counted, levels=(level,), finds=users_needed_to_be_shown(level))
+        counted = replace(counted, levels=(level,), finds=users_needed_by_interval(level))
     return replace(
         counted,
         verb="items",

@@ -122,22 +122,19 @@ def price_ngrams(
         levels, events, delta_shares = price_forecast(
             epsilon, delta, max_n, max_items, float(spurious), counting, given
         )
-        found = users_needed_for_words(levels)
-        *_, top = levels
-        if isinstance(top, ForecastLevel):
-            theorem += counting.theorem_within_purses
-            found_counts = counts_within_purses(top.total_sigma, counting)
-        else:
-            theorem += counting.theorem
-            found_counts = found_counts_of(events, max_items, counting)
+        found, most_held = users_needed_for_words(levels), max_items
     else:
         parameters += (("shares", None if shares is None else tuple(map(float, shares))),)
-        theorem = DPNE_THEOREM + counting.theorem
+        theorem = DPNE_THEOREM
         levels, events, delta_shares = price_dpne(
             epsilon, delta, max_n, max_items, spurious, shares, counting
         )
-        found = users_needed_for_grams(levels)
-        found_counts = found_counts_of(events, max_n * max_items, counting)
+        found, most_held = users_needed_for_grams(levels), max_n * max_items
+    *_, top = levels
+    if isinstance(top, ForecastLevel):
+        found_counts = counts_within_purses(top.total_sigma, counting)
+    else:
+        found_counts = found_counts_of(events, most_held, counting)
     return Price(
         verb="ngrams",
         method=method,
@@ -148,7 +145,7 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=theorem,
+            theorem=theorem + counting.theorem(within_purses=has_purses),
             delta_shares=delta_shares,
             caveats=() if given is None else (given.caveat, spurious_words_caveat("`spurious`")),
         ),

@@ -19,12 +19,10 @@ counts of its leaves follow as a Gaussian release with the least noise for which
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import ldexp
 from typing import get_args
 
 from dphh.errors import UsageError
-from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -107,21 +105,16 @@ def price_trie(
         )
     spare = checked_arithmetic_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
-    levels, privacy, found = _price_by_path(*growing, max_length, theta, p)
+    votes, rate = _checked_theta_and_p(*growing, max_length, theta, p)
     events: tuple[Event, ...] = (EpsilonDeltaEvent(*growing, "TrieHH, path accountant"),)
+    delta_shares: tuple[tuple[str, float], ...] = ()
     if counting.share:
         table = DeltaEvent(spare, NOISE_TABLE_NOTE)
         events = (*events, counts_event_within([*events, table], epsilon, delta), table)
-        privacy = replace(
-            privacy,
-            epsilon=epsilon,
-            delta=delta,
-            theorem=privacy.theorem + counting.theorem,
-            delta_shares=(
-                (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
-                ("the Gaussian curve of the counts", delta - growing[1] - spare),
-                (table.note, spare),
-            ),
+        delta_shares = (
+            (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
+            ("the Gaussian curve of the counts", delta - growing[1] - spare),
+            (table.note, spare),
         )
     return Price(
         verb="trie",
@@ -137,49 +130,50 @@ def price_trie(
             *counting.parameters,
             ("max_items", max_items),
         ),
-        levels=levels,
-        privacy=privacy,
-        finds=found,
+        levels=tuple(
+            VoteLevel(level, int(ldexp(rate, RATE_BITS)), votes)
+            for level in range(1, max_length + 1)
+        ),
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=PATH_THEOREM + counting.theorem(),
+            delta_shares=delta_shares,
+            caveats=_ITEMS_ADVICE,
+        ),
+        finds=Finds(
+            float(FINDING_PROBABILITY),
+            users_needed(rate, votes, max_length),
+            note=f"for a sequence of {max_length} tokens, its end as one of them, that shares no "
+            "prefix with others",
+        ),
         events=events,
         counting=found_counts_of(events, counted, counting, beginnings=True),
     )
 
 
-def _price_by_path(
-    epsilon: float,
-    delta: float,
-    max_length: int,
-    theta: int | None,
-    p: float | None,
-) -> tuple[tuple[Level, ...], Privacy, Finds]:
+def _checked_theta_and_p(
+    epsilon: float, delta: float, max_length: int, theta: int | None, p: float | None
+) -> tuple[int, float]:
+    """theta and p, which is rounded down: those given, refused if they cost more than (epsilon,
+    delta), or the best ones."""
     if (theta is None) != (p is None):
         raise UsageError("theta, p: found only one of them; give both, or neither")
     if theta is None or p is None:
-        theta, p = choose_theta_and_p(epsilon, delta, max_length)
-    else:
-        if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
-            raise UsageError(
-                f"p: found {p!r}; give a sampling rate from 2^-64 to below 1, such as 0.2"
-            )
-        p = rate_rounded_down(p)
-        spent_epsilon, spent_delta = path_guarantee(epsilon, p, theta, max_length)
-        if spent_epsilon > epsilon or spent_delta > delta:
-            raise UsageError(
-                f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
-                f"({spent_epsilon:.4g}, {spent_delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
-                "available; give a larger theta or a smaller p, or leave both out"
-            )
-    numerator = int(ldexp(p, RATE_BITS))
-    return (
-        tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
-        Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_ADVICE),
-        Finds(
-            float(FINDING_PROBABILITY),
-            users_needed(p, theta, max_length),
-            note=f"for a sequence of {max_length} tokens, its end as one of them, that shares no "
-            "prefix with others",
-        ),
-    )
+        return choose_theta_and_p(epsilon, delta, max_length)
+    if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
+        raise UsageError(f"p: found {p!r}; give a sampling rate from 2^-64 to below 1, such as 0.2")
+    p = rate_rounded_down(p)
+    spent_epsilon, spent_delta = path_guarantee(epsilon, p, theta, max_length)
+    if spent_epsilon > epsilon or spent_delta > delta:
+        raise UsageError(
+            f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
+            f"({spent_epsilon:.4g}, {spent_delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
+            "available; give a larger theta or a smaller p, or leave both out"
+        )
+    return theta, p
 
 
 _ITEMS_ADVICE = (

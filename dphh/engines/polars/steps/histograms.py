@@ -1,4 +1,5 @@
-"""Histograms of what users add: over words (`sql/set_union`), over public keys (`sql/counts`)."""
+"""Histograms of what users add, over words and over public keys. The comments of `sql/set_union`
+and `sql/counts` explain the steps."""
 
 from __future__ import annotations
 
@@ -27,9 +28,6 @@ def words_of_round(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), and its noise: every user
-    spreads a vector of L2 norm at most 2^b over the words that they hold. Every word that any user
-    holds is noised, whatever its weight."""
     # Without the words that earlier rounds of DP-SIPS released.
     users = host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
     sums = histogram(
@@ -53,7 +51,6 @@ def single_items(
     edge: int,
     purpose: str,
 ) -> Tables:
-    """How many users keep each word, of which a user keeps one, and truncated geometric noise."""
     bounding = (*USERS_COLUMNS, max_items, grid_bits, salt, None)
     sums = histogram(host, host.table("users"), "contributions_of_words", *bounding)
     held = host.collect("single_items", sums.with_columns(has_weight=pl.col("weight") > 0))
@@ -66,8 +63,6 @@ def single_items(
 
 @step
 def released_words(host: PolarsHost, *, threshold: int) -> pl.DataFrame:
-    """(key, noisy) of the words with weight whose noised weight reaches the threshold; a key is a
-    spelling, in place of a word id."""
     released = host.tables["noised"].filter("has_weight", pl.col("noisy") >= threshold)
     return released.select(host.spelled(released["key"]).alias("key"), "noisy")
 
@@ -80,8 +75,6 @@ def no_earlier_sums(host: PolarsHost) -> Tables:
 
 @step
 def sums_so_far(host: PolarsHost, *, precision: int) -> Tables:
-    """(key, noisy_sum) of each word that some user held in the last round: the sum over all rounds
-    of the noised weight times the round's precision."""
     joined = host.table("noised").join(host.table("earlier_sums"), on="key", how="left")
     noisy_sum = precision * pl.col("noisy") + pl.col("noisy_sum").fill_null(0)
     return {"sums_so_far": joined.select("key", noisy_sum=noisy_sum)}
@@ -91,14 +84,12 @@ def sums_so_far(host: PolarsHost, *, precision: int) -> Tables:
 def weights_of_round(
     host: PolarsHost, *, total_precision: int, deviation: int, threshold: int
 ) -> pl.LazyFrame:
-    """(key, value): the w of each word, which follows from its noised weights so far."""
     weight = host.call("weight", "noisy_sum", total_precision, deviation, threshold)
     return host.table("earlier_sums").select("key", value=weight)
 
 
 @step
 def counted_users(host: PolarsHost, *, given: Any) -> Tables:
-    """For each user, the keys of the given items that the user holds, each once. No caps."""
     found = host.call("keys_of_items", "lengths", "ids", given)
     of_users = host.table("users").select("block", found=found).unnest("found")
     return {"counted_users": of_users.with_columns(caps=pl.lit(None, pl.List(pl.Int64)))}
@@ -106,7 +97,6 @@ def counted_users(host: PolarsHost, *, given: Any) -> Tables:
 
 @step
 def counts_within_purses(host: PolarsHost, *, scale: float) -> Tables:
-    """Users' keys with what is left of their purses as caps."""
     counted = host.table("counted_users").select("block", "lengths", "ids")
     capped = counted.join(host.table("purses"), on="block")
     caps = host.call("caps", "purses", scale)
@@ -115,8 +105,6 @@ def counts_within_purses(host: PolarsHost, *, scale: float) -> Tables:
 
 @step
 def counts_level(host: PolarsHost, *, rule: Any, sigma: int, purpose: str) -> Tables:
-    """A user adds one user's weight to each key held, or less if they hold more than their cap
-    allows. What each of their keys gets less is added once, to the loss. Every key has noise."""
     columns = "lengths", "ids", "caps"
     sums = histogram(host, host.table("counted_users"), "contributions_to_counts", *columns, rule)
     every = host.table("asked").join(sums, on="key", how="left", maintain_order="left")

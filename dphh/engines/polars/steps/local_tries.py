@@ -1,5 +1,5 @@
-"""LDP TrieHH: the words on devices, and what the devices of one level report: `sql/ldp_trie`. What
-draws, draws on collected frames."""
+"""LDP TrieHH: `sql/ldp_trie`, whose comments explain the steps. What draws, draws on collected
+frames."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ REPORTS_AT_A_TIME = 1 << 16
 
 @step
 def ldp_local_words(host: PolarsHost, *, characters: Sequence[str], codes: Sequence[str]) -> Tables:
-    """Every user's distinct words, with the number of the user's rows that hold each. Each
-    character is replaced by its code; a word with a character that has no code becomes NULL."""
     spelled = host.table("tokens_of_rows").select(
         "user_id",
         codes=pl.col("tokens").list.eval(
@@ -82,8 +80,6 @@ def ldp_choice(
     sampling: str,
     purpose: str,
 ) -> Tables:
-    """For each of the level's users, at most `contributions` of the next prefixes that they hold,
-    chosen by random words that are drawn anew at every level."""
     held = host.collect(
         "ldp_choice", _next_prefixes(host, seats_before, last_seat, level, character_count)
     )
@@ -128,8 +124,6 @@ def ldp_reports(
     numerator: int,
     purpose: str,
 ) -> Tables:
-    """How many reports contain each value. Every user of the level sends `contributions` reports.
-    A report without a prefix says "nothing", with another value in each report of a user."""
     mechanism = SubsetSelection(domain, subset_size, numerator)
     chosen = host.tables["chosen"]
     nothing = domain - contributions + np.arange(contributions)
@@ -159,9 +153,6 @@ def _names_of_reports(host: PolarsHost, seats: pl.Series, numbers_in_seats: pl.S
 
 @step
 def ldp_kept(host: PolarsHost, *, prefix_values: int, keep: int) -> pl.LazyFrame:
-    """The `keep` values in the most reports, whose prefixes grow on the trie. Of values in equally
-    many reports the lowest are kept (the paper keeps all). Values from `prefix_values`
-    on encode no prefix."""
     reports = host.table("reports")
     of_prefixes = reports.filter(pl.col("value") < prefix_values, pl.col("reports") > 0)
     in_order = of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)

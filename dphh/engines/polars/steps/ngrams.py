@@ -21,17 +21,12 @@ POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 
 @step
 def positions_of_words(host: PolarsHost, *, released: Any) -> Tables:
-    """The positions of valid grams of two words: at each position the key of the pair that begins
-    there, or -1. A pair is valid if both words were released; they are adjacent in one text.
-    Positions that can be in no pair are dropped."""
     grams = host.call("numbers_of_words", "ids", released)
     return _next_positions(host, "users", grams)
 
 
 @step
 def positions_of_grams(host: PolarsHost, *, released: Any) -> Tables:
-    """The positions of the next level's valid grams. A gram is valid if its first and its last
-    k - 1 tokens were released: a released gram, and another one position ahead."""
     grams = host.call("numbers_of_grams", "keys", released)
     return _next_positions(host, "positions", grams)
 
@@ -44,8 +39,6 @@ def _next_positions(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
 
 @step
 def unlisted_words(host: PolarsHost, *, first_unlisted_key: int) -> Tables:
-    """Level 1 with a list: (word, key) of the words that the list lacks. Their keys are
-    `first_unlisted_key` or more."""
     ids = pl.Series(range(len(host.words)), dtype=pl.Int64)
     words = pl.LazyFrame({"word": host.spelled(ids), "key": first_unlisted_key + ids})
     listed = host.table("listed").with_columns(pl.col("word").cast(pl.String))
@@ -54,8 +47,6 @@ def unlisted_words(host: PolarsHost, *, first_unlisted_key: int) -> Tables:
 
 @step
 def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): each word, with its number in the list or, if the list lacks it, with the key
-    that `unlisted_words` gave it."""
     words = [host.table(name).select("word", "key") for name in ("listed", "unlisted_words")]
     return pl.concat(words).select(key=pl.col("word").cast(pl.String), value="key")
 
@@ -64,9 +55,6 @@ def keys_by_list(host: PolarsHost) -> pl.LazyFrame:
 def positions_with_list(
     host: PolarsHost, *, keys: Any, first_unlisted_key: int, max_items: int, salt: int
 ) -> Tables:
-    """Level 1 with a list: at each position the key of the word there if the user counts for it, in
-    both rounds, or -1. A user counts for all words of the list, and for at most `max_items` others,
-    the first ones in an order of the user's own."""
     users = host.table("users")
     counting = host.call("keys_of_words", *USERS_COLUMNS, keys, first_unlisted_key, max_items, salt)
     return {"positions": users.select("block", "user_hashes", "lengths", keys=counting)}
@@ -82,7 +70,6 @@ def grams_level(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    """A level of DPNE above the first: the set union of `words_of_round`, over held valid grams."""
     users = host.table("positions")
     sums = histogram(
         host, users, "contributions_of_grams", *POSITIONS_COLUMNS, max_items, grid_bits, salt
@@ -92,7 +79,6 @@ def grams_level(
 
 @step
 def spurious(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpose: str) -> Tables:
-    """(position, key, noisy): absent grams whose noise alone reaches the threshold rho_k."""
     kept = pa.array([host.tables["noised"].height])
     drawn = host.functions["spurious"].body(kept, valid, sigma, threshold, purpose)
     return {"spurious": pl.Series(drawn.flatten()).struct.unnest()}
@@ -100,8 +86,6 @@ def spurious(host: PolarsHost, *, valid: Any, sigma: int, threshold: int, purpos
 
 @step
 def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
-    """The release of a level of DPNE: every valid gram, held or absent, whose noised weight reaches
-    `threshold` (rho_k)."""
     noised, spurious = host.table("noised"), host.table("spurious")
     # Of the keys drawn for absent grams, drop those that users hold; number the rest from 0.
     absent = (
@@ -150,8 +134,6 @@ def forecast_round_1(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    """Round 1 of a forecast level: of each held gram the noised weight and the cell; how many
-    absent grams each cell has; and the sums, among them those of bins of users."""
     held = host.table("positions").join(host.table("purses"), on="block")
     columns = "lengths", "keys", *PURSES_COLUMNS
     sums = histogram(host, held, "round_1_contributions", *columns, spending)
@@ -172,7 +154,6 @@ def forecast_round_1(
 
 @step
 def forecast_users(host: PolarsHost, *, user_bins: int, sigma: int, purpose: str) -> Tables:
-    """(bin, noisy): every bin of users, whose key is -1 - bin, also those that no user is in."""
     bins = pl.LazyFrame({"bin": range(user_bins)}).with_columns(key=-1 - pl.col("bin"))
     sums = host.table("round_1_sums")
     counted = bins.join(sums, on="key", how="left", maintain_order="left")
@@ -232,8 +213,6 @@ def _drawn_absent_grams(
 
 @step
 def forecast_cells(host: PolarsHost) -> pl.LazyFrame:
-    """The output of a round: how many undecided valid grams, held or absent, each cell has. Words
-    that a list lacks are not counted, because only held ones have cells."""
     in_classes = host.table("undecided").filter(pl.col("cell") >= 0)
     held = in_classes.group_by("cell").agg(grams=pl.len().cast(pl.Int64))
     parts = pl.concat([held, host.table("absent").select("cell", "grams")])
@@ -247,7 +226,6 @@ def user_counts(host: PolarsHost) -> pl.LazyFrame:
 
 @step
 def forecast_weights(host: PolarsHost) -> pl.LazyFrame:
-    """(key, value): each valid gram that some user holds, and the weight g of its cell."""
     joined = host.table("undecided").join(host.table("planned"), on="cell")
     return joined.select("key", value="weight")
 
@@ -280,7 +258,6 @@ def forecast_later_round(
 
 @step
 def forecast_undecided(host: PolarsHost, *, bins: int, sigma: int, purpose: str) -> Tables:
-    """The grams that round 2 left undecided, by class and both bins; released ones in cell -1."""
     thresholds = host.table("thresholds")
     below = pl.col("second") < pl.col("threshold")
     left = host.table("later_round").join(thresholds, on="cell").filter(below)
@@ -323,8 +300,6 @@ def late_purses(host: PolarsHost, *, spending: Any) -> Tables:
 
 @step
 def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
-    """What a later round outputs before its thresholds: how many grams of each cell have a noised
-    weight of 0 or less."""
     in_classes = host.table("later_round").filter(pl.col("cell") >= 0)
     held = in_classes.filter(pl.col("second") <= 0).group_by("cell")
     some = host.table("absent_counts").filter(pl.col("nonpositive") > 0)
@@ -337,8 +312,6 @@ def forecast_nonpositive_counts(host: PolarsHost) -> pl.LazyFrame:
 def forecast_spurious(
     host: PolarsHost, *, valid: Any, bins: int, sigma: int, purpose: str
 ) -> Tables:
-    """(class, position, key, cell, first, second): absent grams whose noise alone reaches the
-    threshold of their cell."""
     cells = host.table("absent_counts").join(host.table("thresholds"), on="cell")
     of_classes = cells.group_by(pl.col("cell").floordiv(bins).alias("class")).agg(
         cells=pl.struct("cell", "grams", "nonpositive", "threshold")
@@ -353,7 +326,6 @@ def forecast_spurious(
 
 @step
 def forecast_released(host: PolarsHost) -> pl.LazyFrame:
-    """Every valid gram, held or absent, whose noised weight reaches the threshold of its cell."""
     columns = ("key", "cell", "first", "second")
     later_round, spurious = host.table("later_round"), host.table("spurious")
     reaches = pl.col("second") >= pl.col("threshold")

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dphh.engines.host import Host, Lookup
 from dphh.mechanisms.ngrams.forecast.masses import corrected_masses
@@ -26,7 +25,7 @@ from dphh.mechanisms.ngrams.forecast.two_rounds import (
     PLAIN_WEIGHT,
     ROUND_TABLES,
     SATURATION,
-    RoundsSeen,
+    Drawn,
     TwoRoundLevel,
     draw_planned_round,
     noise_parameters,
@@ -56,20 +55,20 @@ class Undecided:
     rounds tell of them. `most_spurious`: how many spurious grams the late round may release."""
 
     level: TwoRoundLevel
-    seen: RoundsSeen
+    drawn: Drawn
     cells: Integers
     sizes: Integers
     most_spurious: float
 
     @cached_property
     def estimates(self) -> RowEstimates:
-        return rows_of_cells(self.seen, self.cells, self.sizes)
+        return rows_of_cells(self.drawn, self.cells, self.sizes)
 
     def planned(self, squared_norm: float) -> RoundPlan:
         """The plan of a round in which users spend this much."""
-        rows, masses = self.estimates.rows, self.seen.view.distributions.masses
+        rows, masses = self.estimates.rows, self.drawn.view.distributions.masses
         sigma = self.level.planned.sigma_grid / squared_norm**0.5
-        return plan_round(rows, masses, sigma, self.most_spurious, self.seen.scaled_weights)
+        return plan_round(rows, masses, sigma, self.most_spurious, self.drawn.scaled_weights)
 
     def worth(self, purse: float) -> float:
         """How many more grams would be found if users spent a whole purse, not half of it."""
@@ -88,7 +87,7 @@ class RowEstimates:
     parts: Integers
 
 
-def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> RowEstimates:
+def rows_of_cells(drawn: Drawn, cells: Integers, sizes: Integers) -> RowEstimates:
     """Puts cells into rows. A row is a function of its cell alone, and so the same for held and for
     absent grams: from exact noised weights of held ones, rows would tell which are held."""
     bins = len(BIN_STARTS_IN_SIGMAS)
@@ -96,10 +95,10 @@ def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> RowEsti
     middles = np.append(inner - 0.25, inner[-1] + 0.25)
     of_round_1, second_bin = np.divmod(cells, bins)
     class_number, first_bin = np.divmod(of_round_1, bins)
-    scale_2 = seen.scales_2[of_round_1]
-    weighted = seen.scale_1 * middles[first_bin] + scale_2 * middles[second_bin]
-    precision = seen.scale_1**2 + scale_2**2
-    part = seen.view.part_of_class[class_number]
+    scale_2 = drawn.scales_2[of_round_1]
+    weighted = drawn.scale_1 * middles[first_bin] + scale_2 * middles[second_bin]
+    precision = drawn.scale_1**2 + scale_2**2
+    part = drawn.view.part_of_class[class_number]
     deviation = np.floor(weighted / np.sqrt(precision) * _DEVIATION_STEPS)
     columns = np.stack(
         [
@@ -116,7 +115,7 @@ def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> RowEsti
 
     grams = sums(sizes)
     weighted, precision = (sums(sizes * each) / grams for each in (weighted, precision))
-    distributions = seen.view.distributions
+    distributions = drawn.view.distributions
     logs = np.log(distributions.by_class[distinct[0]] + 1e-300)
     masses = distributions.masses[None, :]
     logs += masses * weighted[:, None] - masses**2 * precision[:, None] / 2
@@ -126,13 +125,11 @@ def rows_of_cells(seen: RoundsSeen, cells: Integers, sizes: Integers) -> RowEsti
     return RowEstimates(rows, weighted, precision, distinct[0])
 
 
-def keep_undecided(
-    host: Host, level: TwoRoundLevel, seen: RoundsSeen, keys: Integers, purpose: str
-) -> Undecided:
-    """What the two rounds of a level, which released these keys, leave to its late round. Its
-    tables are kept under names of their own."""
+def keep_undecided(host: Host, level: TwoRoundLevel, drawn: Drawn, purpose: str) -> Undecided:
+    """What the two rounds of a level leave to its late round. Its tables are kept under names of
+    their own."""
     bins = level.bins
-    host.put("released", pa.table({"key": keys}))
+    host.put("released", drawn.passed.select(["key"]))
     host.drop("undecided", "absent")
     host.run("forecast_undecided", bins=len(bins.starts), **noise_parameters(bins, purpose))
     # undecided (key, name, first, cell); absent (cell, grams)
@@ -143,7 +140,7 @@ def keep_undecided(
     host.drop("released", *ROUND_TABLES)
     order = np.argsort(cells)
     left = level.most_spurious(sizes) * (1 / SPURIOUS_PART_OF_TWO_ROUNDS - 1)
-    return Undecided(level, seen, cells[order], sizes[order], left)
+    return Undecided(level, drawn, cells[order], sizes[order], left)
 
 
 def draw_late_rounds(
@@ -201,7 +198,7 @@ def _draw_late_round(
     host.drop("positions", *ROUND_TABLES)
     keys, cells, noisy = integer_columns(passed, "key", "cell", "second")
     row = rows.of_cell[np.searchsorted(each.cells, cells)]
-    scale = each.seen.scaled_weights(whole_weights(plan) / PLAIN_WEIGHT)[row]
+    scale = each.drawn.scaled_weights(whole_weights(plan) / PLAIN_WEIGHT)[row]
     scale *= squared_norm**0.5 / level.sigma_grid
     return keys, _late_masses(each, row, noisy / level.sigma_grid, scale)
 
@@ -213,4 +210,4 @@ def _late_masses(each: Undecided, row: Integers, noisy: Floats, scale: Floats) -
     precision = of_rows.precisions[row] + scale**2
     mean = (of_rows.weighted[row] + scale * noisy) / precision
     parts = of_rows.parts[row]
-    return corrected_masses(mean, precision**-0.5, each.seen.view.distributions, parts)
+    return corrected_masses(mean, precision**-0.5, each.drawn.view.distributions, parts)

@@ -17,7 +17,6 @@ from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.forecast import (
     MEAN_LIST_SIZES,
     ONE_PART,
-    PARTS_FOR_FINDS,
     PURSE_PARTS,
     Reserve,
     Spending,
@@ -67,16 +66,17 @@ class PursesSeen:
 
 def weights_of_bins(spending: Spending) -> Integers:
     """What each user who spends enough adds, in round 1, to each of the bins of users."""
-    kinds, weight = spending.bins_by_kind, count_weight(spending.first)
-    weights = weight, weight, count_weight(spending.first * PARTS_FOR_FINDS)
-    return np.repeat(weights[: len(kinds)], kinds)
+    return np.concatenate(
+        [
+            np.full(bins, count_weight(spending.first * part))
+            for part, bins in spending.kinds_of_bins
+        ]
+    )
 
 
 def users_by_kind(users: Floats, spending: Spending) -> list[Floats]:
-    """The numbers of users that `first_round` returns: by list size; by how far they can climb and
-    what part of a purse they have; and, where finds are counted, by how many they are expected to
-    hold."""
-    return np.split(users, np.cumsum(spending.bins_by_kind)[:-1])
+    """The numbers of users that `first_round` returns, by kind of bins."""
+    return np.split(users, np.cumsum([bins for _, bins in spending.kinds_of_bins])[:-1])
 
 
 def most_kept(level: ForecastLevel | ListedWordsLevel, purse: int) -> float:

@@ -132,7 +132,7 @@ def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int
         found = draw_two_rounds(host, before, purpose)
         (keys,) = integer_columns(found.passed, "key")
         drawn.append(table_of_grams(level.level, keys, found.masses))
-        undecided.append(keep_undecided(host, before, found.seen, keys, purpose))
+        undecided.append(keep_undecided(host, before, found, purpose))
         ladder, masses_before, masses = ladder.with_next(keys), masses, found.masses
         likely, in_full = found.mean_purse / 2, found.in_full
     if undecided:
@@ -151,12 +151,12 @@ def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int
     if counting is not None:
         levels = levels_of_grams(planned, words.words, grams, host.joiner)
         table = sorted_rows(pa.concat_tables([words.rows, *(done.rows for done in levels)]))
-        counted = to_count(table, counted_in_full(counting, in_full))
-        if counted.level is not None:
-            find_items(host, counted.level, counted.items)
-            cap_by_purses(host, counted.level, planned[0].sigma_grid)
+        _, items, counts_level = to_count(table, counted_in_full(counting, in_full))
+        if counts_level is not None:
+            find_items(host, counts_level, items)
+            cap_by_purses(host, counts_level, planned[0].sigma_grid)
             # counted_users (block, lengths, ids, caps): which finds each user holds
-            counts = noised_counts(host, counted.level)
+            counts = noised_counts(host, counts_level)
             grams = pa.concat_tables([grams, table_of_counts(counts, in_full)])
     # If another process has stored its draw first, no later step may find the purses of this one.
     host.drop("purses")

@@ -135,21 +135,15 @@ class TwoRoundLevel:
 class Drawn:
     """What the two rounds of a level release: (key, word, cell, first, second) of the grams that
     passed, listed ones first; the mass of each; the bound on the expected number of spurious grams;
-    the mean purse by round 1; what the late round goes on with; and for how many finds a whole
-    mu^2 counts a user in full from round 2 on."""
+    the mean purse by round 1; for how many finds a whole mu^2 counts a user in full from round 2
+    on; and what the late round goes on with."""
 
     passed: Any
     masses: Floats
     most_spurious: float
     mean_purse: float
-    seen: RoundsSeen
     in_full: int
-
-
-@dataclass(frozen=True, eq=False)
-class RoundsSeen:
-    """What both rounds of a level tell about the grams that they did not release."""
-
+    #: What both rounds tell of the grams that they did not release.
     view: PartitionView
     scaled_weights: WeightScaling
     #: What a mass of 1 adds to the mean of a noised weight, in standard deviations of the noise: in
@@ -241,8 +235,8 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
             sigmas,
         )
         passed, masses = pa.concat_tables([grams, words]), np.append(masses, of_words)
-    seen = RoundsSeen(view, scaled_weights, ROUND_1_SCALE / first_sigma, scales / sigmas[1])
-    return Drawn(passed, masses, most_spurious, purses.mean(), seen, in_full)
+    seen = view, scaled_weights, ROUND_1_SCALE / first_sigma, scales / sigmas[1]
+    return Drawn(passed, masses, most_spurious, purses.mean(), in_full, *seen)
 
 
 def _with_later_reserve(
