@@ -18,7 +18,7 @@ from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
-from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb
+from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb, price_again
 from dphh.run import run as run_plan
 from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
@@ -118,12 +118,10 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
         said.pop("ledger", None)  # what `--plan --json` says of accounts was so then
         check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
-        verb, corpus = VERBS[said["verb"]], said["corpus"]
-        parameters = {name: _tuples_for_lists(value) for name, value in said["parameters"].items()}
-        plan = Plan(verb.price(**parameters))
+        plan, corpus = Plan(price_again(said["verb"], said["parameters"])), said["corpus"]
         if corpus is not None:
             there = corpus_from_json(corpus, account=corpus["account"])
-            plan = Plan(plan.price, verb.read(there, plan.price))
+            plan = Plan(plan.price, VERBS[plan.verb].read(there, plan.price))
     except UsageError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -140,10 +138,6 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         )
     is_of_table = plan.corpus is not None and plan.corpus.kind != "path"
     return Plan(plan.price) if is_of_table else plan
-
-
-def _tuples_for_lists(value: Any) -> Parameter:
-    return tuple(map(_tuples_for_lists, value)) if isinstance(value, list) else value
 
 
 def asks_for_counts(options: Mapping[str, Any]) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from dphh.columns import COLUMN_MEANINGS
 from dphh.level import FoundCounts, Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
-from dphh.reader.corpus import PROMISE_CONDITION, Corpus
+from dphh.reader.corpus import PROMISE_CONDITION, Corpus, user_option
 
 #: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -197,3 +199,26 @@ class Price:
             **({} if self.counting is None else {"counting": self.counting.to_json()}),
             **({} if self.prior is None else {"prior": self.prior.to_json()}),
         }
+
+
+def parameters_asked(price: Price, corpus: Corpus) -> dict[str, Any]:
+    """All parameters of a run: the price's, and how the corpus is read."""
+    of_corpus = {"user": user_option(corpus.user), "content": corpus.content.to_json()}
+    return {**dict(price.parameters), **of_corpus}
+
+
+def manifest_before_run(
+    price: Price, corpus: Corpus, columns: Sequence[str], *, is_test: bool
+) -> dict[str, Any]:
+    """What the manifest of a release says that follows from what was asked, and from no draw. Its
+    levels and its counting are those of the plan."""
+    return {
+        **price.to_json(),
+        "parameters": parameters_asked(price, corpus),
+        "privacy": privacy_of_corpus(price, corpus).to_json(),
+        "is_test": is_test,
+        "randomness": (
+            "a test's seed: this release is NOT private" if is_test else "operating system"
+        ),
+        "columns": {name: said for name, said in COLUMN_MEANINGS.items() if name in columns},
+    }

@@ -47,6 +47,14 @@ class Prior:
     #: The run id, if the prior is an earlier release; None if it is a text or a table.
     run_id: str | None = None
 
+    @classmethod
+    def described(cls, said: dict[str, Any]) -> Prior:
+        """A prior of which only this is known, as `to_json` says it: it has a price, and cannot
+        run."""
+        prior = cls(range(said["words"]), (), (), 0, run_id=said.get("run_id"))
+        vars(prior)["digest"] = said["digest"]
+        return prior
+
     def __len__(self) -> int:
         return len(self.vocabulary)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter as Option
+from inspect import getdoc, signature
 from typing import Any, Generic
 
 import pyarrow as pa
@@ -30,8 +31,8 @@ from dphh.mechanisms.ngrams.run import ngrams_draws, ngrams_levels
 from dphh.mechanisms.running import Draws, LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.run import trie_draws, trie_levels
-from dphh.price import Price, UsersDisclosure
-from dphh.prior import check_same_tokens
+from dphh.price import Parameter, Price, UsersDisclosure
+from dphh.prior import Prior, check_same_tokens
 from dphh.reader.corpus import Corpus, as_sequences, replace_corpus
 from dphh.wording.options import Options
 
@@ -82,7 +83,7 @@ class Verb(Generic[Options]):
     users_disclosure: Callable[[Price], UsersDisclosure | None] = lambda _: None
 
     @property
-    def options(self) -> Mapping[str, Parameter]:
+    def options(self) -> Mapping[str, Option]:
         """The options of the verb with their types and defaults: first those of the search, then
         those of the budget, each in the order of `help`."""
         parameters = signature(self.price, eval_str=True).parameters
@@ -143,6 +144,16 @@ COUNTS = Verb(
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}
+
+
+def price_again(verb: str, parameters: Mapping[str, Any], prior: Prior | None = None) -> Price:
+    """The price that this dphh makes of a price's parameters, as JSON has them."""
+    asked = {option: _tuples_for_lists(value) for option, value in parameters.items()}
+    return VERBS[verb].price(**asked if prior is None else asked | {"prior": prior})
+
+
+def _tuples_for_lists(value: Any) -> Parameter:
+    return tuple(map(_tuples_for_lists, value)) if isinstance(value, list) else value
 
 
 #: The levels that ran, the table of all that they released, and how users were counted.

@@ -234,7 +234,7 @@ class Release(Exports, InNotebooks):
                 f"release: {problem.filename} could not be read ({problem.strerror}); give the "
                 "folder that --out or Release.save wrote"
             ) from None
-        from dphh.report.verified import verified
+        from dphh.verified import verified
 
         release = replace(release_of_files(table, manifest), name=out.resolve().name)
         verified(release)

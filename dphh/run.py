@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import COLUMN_MEANINGS, DIGEST_FIELD, as_release_table, digest_of
+from dphh.columns import DIGEST_FIELD, as_release_table, digest_of
 from dphh.engines import checked_engine, engine_of, open_host
 from dphh.engines.host import Host
 from dphh.errors import DphhError, LedgerError, UnknownRunError, UnreachableError, UsageError, warn
@@ -29,7 +29,7 @@ from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name
 from dphh.ledger.spending import UNCAPPED, WHAT_CAPS
-from dphh.price import Price
+from dphh.price import Price, manifest_before_run
 from dphh.reader.corpus import Corpus, replace_corpus
 from dphh.reader.identity import state_of_files
 from dphh.reader.rows import Limits
@@ -142,8 +142,7 @@ def run(
         with _recording_failure(price, book, booked):
             say("reading the corpus")
             found = run_levels(price, host, once_for_run(book, booked), say)
-            plan = replace(plan, corpus=corpus)
-            release = release_of(found, plan, request, host, booked.run_id, source)
+            release = release_of(found, price, corpus, host, booked.run_id, source)
         release = settle(book, release, booked)
     except LedgerError:
         # Another process that runs the same run may have settled it meanwhile.
@@ -316,8 +315,8 @@ def _telling(told: str) -> Iterator[None]:
 
 def release_of(
     found: RunOutcome,
-    plan: Any,
-    request: Request,
+    price: Price,
+    corpus: Corpus,
     host: Host,
     run_id: str,
     randomness: Randomness,
@@ -325,18 +324,10 @@ def release_of(
     """The release of a run: the table of all that its levels released, and the manifest."""
     levels, table, counting = found
     manifest = {
-        **plan.price.to_json(),
+        **manifest_before_run(price, corpus, table.column_names, is_test=randomness.is_test),
         "run_id": run_id,
         "day": f"{datetime.now(UTC):%Y-%m-%d}",
-        "parameters": request.parameters,
-        "privacy": plan.privacy.to_json(),
         "levels": [step.manifest_entry() for step in levels],
-        "randomness": (
-            "a test's seed: this release is NOT private"
-            if randomness.is_test
-            else "operating system"
-        ),
-        "is_test": randomness.is_test,
         "engine": {"name": host.name, "version": host.version},
         "versions": {
             "dphh": version("dphh"),
@@ -346,9 +337,6 @@ def release_of(
     }
     if counting is not None:
         manifest["counting"] = counting
-    manifest["columns"] = {
-        name: meaning for name, meaning in COLUMN_MEANINGS.items() if name in table.column_names
-    }
     table = as_release_table(table)
     manifest[DIGEST_FIELD] = digest_of(table)
     # As JSON, so that it equals what the ledger stores of it and a folder gives back.

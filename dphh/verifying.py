@@ -13,6 +13,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,14 @@ from dphh.privacy.events import events_from_json
 from dphh.reader.content import SPLITS
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
-from dphh.report.verified import verified
+from dphh.verified import verified
 from dphh.wording.lines import one_line, with_noun
 from dphh.wording.options import checked_call
 
 #: What was checked, and what was found.
 Line = tuple[str, str]
 #: What is checked in lines that a person must answer before the release leaves.
-WARNING, OWN_WORDS = "warning", "own words"
+WAITS = WARNING, OWN_WORDS = "warning", "own words"
 
 _CONSISTENT_ALONE = (
     "the release agrees with itself, which does not show who made it, nor that anybody paid for it"
@@ -72,8 +73,8 @@ def verify(
     account: refuse a run that this account did not pay for, whichever others did.
     run_id: refuse another run than this. Whoever names it has read it: it waits for no answer.
     days: the column whose days choose the rows, as in each run of a job with `since` and `until`:
-    such a range waits for no answer. One of any other column does, since its name and its days may
-    tell of one person.
+    a range of days near the run's waits for no answer. Other days do, and those of any other
+    column, since they may be a birthday, and its name may tell of one person.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it. page: check too that this file is what `Release.report` writes of the release, with this
     `title` and `top`.
@@ -93,6 +94,12 @@ def verify(
     book, runs, payers = None, None, []
     if without_ledger:
         _refuse_other_bytes(files, release)
+        if (made_with := release.manifest["versions"]["dphh"]) != version("dphh"):
+            raise UsageError(
+                f"release: dphh {made_with} made it, and here is {version('dphh')}, so it could "
+                "not be checked whether it promises what that version promises; check it where "
+                "that version is, or with the ledger"
+            )
         lines.append(("ledger", f"none was asked: {_CONSISTENT_ALONE}"))
     else:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -111,7 +118,8 @@ def verify(
     )
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
     lines += _lines_on_run_ids(release.manifest, runs, run_id)
-    lines += _own_words(release.manifest, {*chain.from_iterable(groups)}, days)
+    near = datetime.now(UTC) if runs is None else entry.when
+    lines += _own_words(release.manifest, {*chain.from_iterable(groups)}, days, near)
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
@@ -205,7 +213,8 @@ def _lines_on_payers(
             f"({label_of(entry.corpus)}). Let the owner of the data add an account for them "
             "(`dphh ledger add`), for which the run then counts as spent"
         )
-    yield "asked", asked_in_words(entry)
+    who = f"by {entry.analyst or entry.who}, {entry.when:%Y-%m-%d}"
+    yield "asked", f"{asked_in_words(entry)}; {who}"
     if entry.corpus.kind != "path":
         yield (
             WARNING,
@@ -224,8 +233,9 @@ def _lines_on_payers(
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
             yield WARNING, f"the cap of {account.name!r}: {said}"
+        what_of_others = {"share", "token"} | ({"groups"} - entry.parameters.keys())
         for change in book.history(account.name):
-            if change.what in ("share", "token") or not change.runs:
+            if change.what in what_of_others or not change.runs:
                 continue
             if change.lowers_cap:
                 held = "all runs are within it, and the promise of before holds too"
@@ -243,7 +253,7 @@ _NOT_FREE = {
     *("character_set", "user", "column", "by"),
 }
 #: What `since` or `until` makes of a column and a day, a month or a week.
-_DAY = re.compile(r"""("(?:[^"\n]|"")+") (?:>=|<) '\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)'""")
+_DAY = re.compile(r"""("(?:[^"\n]|"")+") (?:>=|<) '(\d{4})-(?:W\d\d|\d\d(?:-\d\d)?)'""")
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
 _PERIOD = re.compile(
     r"(?:day|week|month|quarter|year)-\d\d?"
@@ -268,11 +278,13 @@ def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
         yield WARNING, f"declared public: {each}{by}; nothing protects the people in it"
 
 
-def _own_words(manifest: Manifest, declared: Collection[str], days: str | None) -> Iterator[Line]:
+def _own_words(
+    manifest: Manifest, declared: Collection[str], days: str | None, near: datetime
+) -> Iterator[Line]:
     """Its numbers; and of these those long enough for a birthday or a telephone's, and each text
     of the manifest that a person has written, and that is not `declared` public. It
     leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
-    the caller named, by whose days rows may be chosen."""
+    the caller named, by whose days `near` the run's rows may be chosen."""
     asked = manifest["parameters"]
     told = {**asked, **asked["content"]}
     numbers = [(name, value) for name, value in told.items() if type(value) in (int, float)]
@@ -287,7 +299,7 @@ def _own_words(manifest: Manifest, declared: Collection[str], days: str | None) 
         if (
             not texts
             or (name == "split" and value in SPLITS)
-            or (name == "where" and _has_only_days(value, days))
+            or (name == "where" and _has_only_days(value, days, near))
         ):
             continue
         plain = [one_line(" ".join(each.split()), _NOT_CUT) for each in texts[:_MOST_TEXTS_SHOWN]]
@@ -297,11 +309,14 @@ def _own_words(manifest: Manifest, declared: Collection[str], days: str | None) 
         yield OWN_WORDS, _leaves(name, shown)
 
 
-def _has_only_days(where: str, column: str | None) -> bool:
+def _has_only_days(where: str, column: str | None, near: datetime) -> bool:
     """Whether a condition is what `since` and `until` have made of days of this column alone."""
     quoted = '"' + (column or "").replace('"', '""') + '"'
-    rest = _DAY.sub(lambda found: "" if found[1] == quoted else found[0], where)
-    return not re.sub(r"[()\s]|AND", "", rest)
+
+    def rest(found: re.Match[str]) -> str:
+        return "" if found[1] == quoted and _is_near(found[2], near) else found[0]
+
+    return not re.sub(r"[()\s]|AND", "", _DAY.sub(rest, where))
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -344,7 +359,11 @@ def _lines_on_run_ids(
 def _is_period(run_id: str, near: datetime) -> bool:
     """Whether a run id names a period, and not one of other years: that may be a birthday."""
     found = _PERIOD.fullmatch(run_id)
-    return found is not None and (found[1] is None or abs(int(found[1]) - near.year) <= 2)
+    return found is not None and (found[1] is None or _is_near(found[1], near))
+
+
+def _is_near(year: str, near: datetime) -> bool:
+    return abs(int(year) - near.year) <= 2
 
 
 def _leaves(name: str, shown: str) -> str:

@@ -20,7 +20,7 @@ from dphh.registry import VERBS
 from dphh.release import MANIFEST, TABLE, stored_release
 from dphh.report.plan_lines import Section
 from dphh.run import HELP as RUN_HELP
-from dphh.verifying import verify
+from dphh.verifying import WAITS, verify
 from dphh.wording.options import check_choice, shown_default
 
 
@@ -41,7 +41,9 @@ def answer_without_plan(macro: Macro, arguments: Mapping[str, str], ledger: Ledg
             saved = stored_release(ledger, arguments["run_id"]).save(folder)
             rows = [(str(saved / name),) for name in (TABLE, MANIFEST)]
         case "verify":
-            rows = verify(arguments["folder"], ledger=ledger)
+            given: dict[str, Any] = {**arguments}
+            lines = verify(**given, ledger=ledger)
+            rows = [(*line, line[0] in WAITS) for line in lines]
         case "ledger":
             return ledger_table(macro, ledger.accounts())
         case "corpora":

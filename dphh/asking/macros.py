@@ -39,6 +39,7 @@ _TYPES = {
     "runs": pa.int64(),
     "line": pa.int32(),
     "made": pa.timestamp("us"),  # UTC
+    "waits": pa.bool_(),
 }
 
 
@@ -168,9 +169,9 @@ _MACROS_WITHOUT_VERB = (
     ),
     Macro(
         "verify",
-        ("folder",),
-        _columns("what found"),
-        "Whether a folder may leave: a release that the ledger has and an account paid for.",
+        ("folder", "account", "run_id", "days"),
+        _columns("what found waits"),
+        "Whether a folder may leave: an account paid for it, and no row `waits` for an answer.",
         for_owner=True,
     ),
     Macro(

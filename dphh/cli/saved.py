@@ -12,7 +12,7 @@ import click
 from dphh.cli.options import json_option, ledger_option
 from dphh.ledger import Ledger
 from dphh.release import Release
-from dphh.verifying import OWN_WORDS, WARNING
+from dphh.verifying import WAITS
 from dphh.verifying import verify as verify_folder
 from dphh.wording.lines import in_two_columns, visible_text, with_noun
 
@@ -145,16 +145,13 @@ def verify(
         title=title,
         top=top,
     )
-    to_answer = sum(what in (WARNING, OWN_WORDS) for what, _ in lines)
+    to_answer = sum(what in WAITS for what, _ in lines)
     code = 4 if to_answer else 0
     if as_json:
-        told = [
-            {"what": what, "found": said, "waits": what in (WARNING, OWN_WORDS)}
-            for what, said in lines
-        ]
+        told = [{"what": what, "found": said, "waits": what in WAITS} for what, said in lines]
         click.echo(json.dumps({"exit_code": code, "lines": told}))
         context.exit(code)
-    marks = {WARNING: "!", OWN_WORDS: "!", "ledger": "?" if without_ledger else "+"}
+    marks = {**dict.fromkeys(WAITS, "!"), "ledger": "?" if without_ledger else "+"}
     listed = [(f"{marks.get(what, '+')} {what}", visible_text(said, 10**8)) for what, said in lines]
     click.echo("\n".join(in_two_columns(listed)))
     found = "consistent, and no more than that" if without_ledger else "passed"

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
-from dphh.price import Price
+from dphh.price import Price, parameters_asked
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, user_option
 from dphh.wording.lines import with_noun
@@ -38,8 +38,7 @@ class Request:
         """The request for a run at this price. A claim below the cost of its events is refused."""
         claim = price.privacy.booked_epsilon, price.privacy.delta
         booking = checked_booking(price.events, *claim)
-        of_corpus = {"user": user_option(corpus.user), "content": corpus.content.to_json()}
-        return cls(corpus, price.verb, {**dict(price.parameters), **of_corpus}, booking)
+        return cls(corpus, price.verb, parameters_asked(price, corpus), booking)
 
     @property
     def digest(self) -> str:

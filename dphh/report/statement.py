@@ -28,6 +28,9 @@ def statement_of(book: Ledger, account: str) -> str:
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
         f"In words: {_promise_in_words(found)}",
+        "How many people are in the data was not released, so no ledger may say it. On whose "
+        "authority something was released is not recorded either: below are who asked for each "
+        "run, who decided on the account, and whoever signs.",
         *_conditions(found, runs, changes),
     ]
     summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""

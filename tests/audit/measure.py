@@ -18,7 +18,6 @@ from scipy.stats import beta
 
 from dphh import Corpus, Plan
 from dphh.engines import open_host
-from dphh.ledger import Request
 from dphh.reader.rows import Limits
 from dphh.registry import VERBS, run_levels
 from dphh.release import Release
@@ -93,8 +92,7 @@ def released_once(plan: Plan, corpus: Corpus, engine: str) -> Release:
     host = open_host(engine, read, randomness, Limits(threads=threads))
     try:
         found = run_levels(plan.price, host, unstored, lambda _: None)
-        request = Request.of(plan.price, read)
-        return release_of(found, plan, request, host, "audit", randomness)
+        return release_of(found, plan.price, read, host, "audit", randomness)
     finally:
         host.close()
 

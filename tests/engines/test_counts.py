@@ -15,9 +15,9 @@ import pytest
 from dphh import Corpus, items, ngrams, trie
 from dphh.mechanisms.counts import run as counts_levels
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
-from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.gathering import Gathering
+from dphh.verified import verified
 
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
 FINDS = {

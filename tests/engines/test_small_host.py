@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from dphh import Corpus, items
 from dphh.engines.host import Host, Lookup
-from dphh.ledger import Request
 from dphh.registry import run_levels
 from dphh.run import release_of
 from dphh.testing import SeededRandomness
@@ -118,8 +117,7 @@ def test_a_host_in_plain_python_releases_what_duckdb_does(written: Any) -> None:
     plan = items(corpus, epsilon=4, delta=1e-4, max_items=4, method="gaussian", counts=0)
     host = SmallHost(rows, SeededRandomness(7))
     found = run_levels(plan.price, host, unstored, lambda _: None)
-    request = Request.of(plan.price, corpus)
-    small = release_of(found, plan, request, host, "one", host.randomness)
+    small = release_of(found, plan.price, corpus, host, "one", host.randomness)
     release = plan.run(engine="duckdb", randomness=SeededRandomness(7))
     assert len(release) > 10
     assert small.table.equals(release.table)

@@ -15,7 +15,7 @@ from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.errors import CONTROL_CHARACTERS, DphhError
 from dphh.release import MANIFEST, TABLE
 from dphh.report.page import page_of
-from dphh.report.verified import verified
+from dphh.verified import verified
 from tests.report.every import release_of
 
 FORGED = [
@@ -122,16 +122,47 @@ def test_every_edited_cell_is_refused_or_shown(name):
             is_refused_or_shown(Release(table, manifest))
 
 
+#: What was asked, and what a run drew or decided: no plan tells, but the ledger knows it.
+NOT_OF_THE_PLAN = {
+    *("parameters", "run_id", "day", "engine", "versions", "released", "valid", "round"),
+    *("spurious_words", "within_purses", "lost_grid", "families"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_each_word_and_number_of_a_promise_is_what_dphh_writes(name):
+    release = release_of(900, name)
+    tried = 0
+    for way in places(release.manifest):
+        if NOT_OF_THE_PLAN & {*way}:
+            continue
+        value: Any = release.manifest
+        for step in way:
+            value = value[step]
+        if isinstance(value, str):
+            other: Any = f"{value}, and more"
+        elif isinstance(value, bool):
+            other = not value
+        elif isinstance(value, (int, float)):
+            other = value * 1.001 + isinstance(value, int)
+        else:
+            continue
+        tried += 1
+        with pytest.raises(UsageError, match=r"its |it "):
+            verified(Release(release.table, edited(release.manifest, way, other)))
+    assert tried > 20
+
+
 NO_RELEASE_HAS = {
     "that JSON cannot have": (("randomness",), "\ud800"),
     "has no levels": (("levels",), []),
     "its field 'run_id' has a value of another type": (("run_id",), 7),
-    "its field 'finds' lacks the field 'users'": (("finds", "users"), KeyError),
-    "its field 'spurious' has a value of another": (("levels", 0, "spurious"), 1e300),
+    "its field 'users' is not": (("finds", "users"), KeyError),
+    "its field 'spurious' is not": (("levels", -1, "spurious"), 0.02),
     "what bounding removed": (("counting", "lost_grid"), [1] * 9),
     "its field 'sigma_grid' has": (("counting", "sigma_grid"), 0),
-    "other fields than this dphh knows": (("parameters", "content", "more"), 1),
-    "does not say how its users were counted": (("counting", "keys"), KeyError),
+    "its manifest is not": (("parameters", "content", "more"), 1),
+    "its field 'keys' is not": (("counting", "keys"), KeyError),
 }
 
 
@@ -146,16 +177,18 @@ def test_what_no_release_has_is_refused_and_named(why):
 def test_a_promise_on_shuffled_messages_is_for_items_and_users():
     release = release_of(900, "ldp_trie 2")
     way = ("privacy", "shuffled_user_epsilon")
-    with pytest.raises(UsageError, match="lacks one of two epsilons"):
+    with pytest.raises(UsageError, match="'shuffled_user_epsilon' is not what dphh writes"):
         verified(Release(release.table, edited(release.manifest, way, KeyError)))
 
 
 def test_a_forged_manifest_does_not_steer_a_terminal():
     release = release_of(900, "items auto")
     manifest = deepcopy(release.manifest)
-    manifest["run_id"] = manifest["randomness"] = "\x1b]0;owned\x07"
-    manifest["privacy"]["unit"] = "\x1b[2Jnobody"
+    manifest["run_id"] = "\x1b]0;owned\x07"
     forged = Release(release.table, manifest)
+    verified(forged)
+    manifest["versions"]["dphh"] = "0.0.1"  # then nothing but the table is looked at
+    manifest["privacy"]["unit"] = "\x1b[2Jnobody"
     verified(forged)
     assert not CONTROL_CHARACTERS.search(repr(forged)) and "\\x1b[2Jnobody" in repr(forged)
 

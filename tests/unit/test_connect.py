@@ -223,8 +223,11 @@ def test_a_release_is_saved_explained_and_verified_in_sql(con, ledger, tmp_path)
     assert con.execute(asked.format("'[deleted]'")).fetchone() == ("below",)
     saved = con.execute(f"FROM dphh_save('{run.run_id}', '{tmp_path / 'out'}')").fetchall()
     assert len(saved) == 2 and dphh.Release.load(tmp_path / "out").run_id == run.run_id
-    told = con.execute(f"SELECT what FROM dphh_verify('{tmp_path / 'out'}')").fetchall()
-    assert ("account",) in told
+    asked = f"FROM dphh_verify('{tmp_path / 'out'}', account := 'reviews', run_id := {{}})"
+    told = con.execute(f"SELECT what, waits {asked.format(repr(run.run_id))}").fetchall()
+    assert ("account", False) in told
+    with pytest.raises(duckdb.InvalidInputException, match="and not 'another'"):
+        con.execute(asked.format("'another'"))
     (tmp_path / "out" / "note.txt").touch()
     with pytest.raises(duckdb.InvalidInputException, match=r"note\.txt"):
         con.execute(f"FROM dphh_verify('{tmp_path / 'out'}')")

@@ -17,8 +17,8 @@ from dphh.privacy.chosen import chosen_intervals
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
 from dphh.report.phrases import found_in
-from dphh.report.verified import verified
 from dphh.testing import SeededRandomness
+from dphh.verified import verified
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-8}
@@ -194,7 +194,7 @@ def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
     with pytest.raises(UsageError, match=r"max_items does not follow|its noise"):
         verified(Release(release.table, forged))
     shorter = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][1:]}]}
-    with pytest.raises(UsageError, match="one rough count for each"):
+    with pytest.raises(UsageError, match=r"one rough count for each|field 'sigma' is not"):
         verified(Release(release.table, shorter))
 
 
@@ -218,7 +218,7 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     for more, why in (
         ({"max_items": 3}, "max_items does not follow"),
         ({"lost_grid": [0, 0, 0]}, "what bounding removed"),
-        ({"groups_of_item": 7}, "all groups of each item"),
+        ({"groups_of_item": 7}, "field 'groups_of_item' is not"),
         ({"held_grid": level["held_grid"][1:]}, "other bins"),
     ):
         forged = {**release.manifest, "levels": [{**level, **more}]}

@@ -202,7 +202,7 @@ def test_what_an_officer_must_answer_for_is_a_warning_and_passes(out, book, corp
         "runs of up to 2 words of the column 'what' that people share; how many people "
         "hold each, for 0.3 of its budget; all rows"
     )
-    assert asked.endswith(f"of {corpus.where[0]}; of users by the column 'who'")
+    assert f"; of {corpus.where[0]}; of users by the column 'who'; by {login_name()}, 2" in asked
     book.set_cap("notes", 60.0, 1e-6)
     frame = pl.DataFrame({"who": range(900), "what": ["made up"] * 900})
     table = Corpus(frame, user="who", text="what", account="notes")
@@ -240,12 +240,15 @@ def test_an_account_that_was_made_after_the_run_is_told(ledger, corpus, tmp_path
 def test_changes_before_the_first_run_and_shares_need_no_answer(book, corpus, tmp_path):
     book.set_cap("notes", 2.0, 1e-6, "sums")
     book.declare_groups("notes", "what", "x")
-    items(corpus, **COST).run(ledger=book, engine="polars", out=tmp_path / "out")
+    asked = {"ledger": book, "engine": "polars"}
+    items(corpus, **COST).run(**asked, out=tmp_path / "out")
+    items(corpus, by="what", groups="x", **COST).run(**asked, out=tmp_path / "groups")
     book.set_share("notes", "alice", 0.1, 1e-8)
     book.give_token("alice")
-    assert not warnings_in(verify(tmp_path / "out", ledger=book))
+    assert not warnings_in(verify(tmp_path / "groups", ledger=book))
     book.declare_groups("notes", "what", "y")
-    (told,) = warnings_in(verify(tmp_path / "out", ledger=book))
+    assert not warnings_in(verify(tmp_path / "out", ledger=book))
+    (told,) = warnings_in(verify(tmp_path / "groups", ledger=book))
     assert "AFTER this run" in told and "groups changed from what: x to what: y" in told
 
 
@@ -345,11 +348,14 @@ def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
      ({"since": 'a"b=2026-11'}, 'a"b', False), ({"since": "day=0151 2345"}, "day", True),
      ({"where": "day <> 'Erika'", "since": "day=2026-11-09"}, "day", True),
      ({"where": "born = 'day'", "since": "day=2026-11-09"}, "day", True),
-     ({"since": "day=2026-11-09"}, "", True)],
+     ({"since": "day=2026-11-09"}, "", True),
+     ({"since": "born=1961-03-04"}, "born", True),
+     ({"since": "day=2026-11-09", "until": "day=2030-01-01"}, "day", True)],
 )  # fmt: skip
 def test_a_range_of_days_needs_no_answer_of_the_named_column_alone(asked, days, waits):
     where = Corpus("x", user="who", text="what", **asked).content.where
-    lines = _own_words({"parameters": {"content": {"where": where}}}, (), days)
+    run = datetime(2026, 11, 16, tzinfo=UTC)
+    lines = _own_words({"parameters": {"content": {"where": where}}}, (), days, run)
     assert [what for what, _ in lines] == ["numbers"] + ["own words"] * waits
 
 

@@ -1,28 +1,34 @@
 """Checks that a saved release agrees with itself.
 
 A release that was sent, copied or edited is compared with itself: its table with the manifest's
-hash, its promise with its events and its parameters, its rows with its levels. That finds mistakes
-and careless edits. It does not show who made a release: an edit can compute the hash anew. Only the
+hash and with its levels, and its manifest, each word and number of it, with what dphh writes of
+the same parameters. It does not show who made a release: an edit can compute all anew. Only the
 ledger that paid for it shows that (`dphh.verify`).
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from importlib.metadata import version
 from itertools import chain
+from math import isclose
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
-from dphh.ledger.budget import checked_booking
-from dphh.price import Privacy
+from dphh.level import Family, FoundCounts
+from dphh.price import Price, manifest_before_run
+from dphh.prior import Prior
 from dphh.privacy.counts import chosen_bound, count_intervals
-from dphh.privacy.events import events_from_json
-from dphh.reader.content import Content
+from dphh.reader.corpus import corpus_from_json
+from dphh.registry import price_again
 from dphh.report.counting import keys_of_rows, weighing_of
 from dphh.report.sentences import (
     Manifest,
@@ -32,8 +38,8 @@ from dphh.report.sentences import (
     number_of_items,
     promise_with_unit,
 )
-from dphh.report.shape import COUNTING, MANIFEST, is_plain_json, misfit
 from dphh.report.why import needed_slices
+from dphh.shape import MANIFEST, is_plain_json, is_text, misfit
 from dphh.udfs.rules.counts import HeldHistogram
 
 
@@ -51,24 +57,26 @@ def _refusal(why: str) -> UsageError:
 
 def _checks(release: Released) -> Iterator[tuple[str, str]]:
     manifest = release.manifest
-    rows = release.to_polars()
-    for problem in chain(_problems_of_manifest(manifest), _problems_of_cells(rows, manifest)):
-        raise _refusal(problem)
+    if not is_plain_json(manifest):
+        raise _refusal("its manifest has a text or a number that JSON cannot have")
+    if found := misfit(manifest, {"versions": {"dphh": is_text}}):
+        raise _refusal(found)
+    made_with = manifest["versions"]["dphh"]
+    if made_with == version("dphh"):
+        rows = release.to_polars()
+        of_manifest = _problems_of_manifest(manifest, rows.columns)
+        for problem in chain(of_manifest, _problems_of_cells(rows, manifest)):
+            raise _refusal(problem)
     if manifest.get(DIGEST_FIELD) != digest_of(release.table):
         raise _refusal(f"its table is not the one whose hash the manifest has ({DIGEST_FIELD})")
     yield "table", "the rows match the hash that release.json has of them"
-    privacy, events = release.privacy, events_from_json(manifest["events"])
-    try:
-        checked_booking(events, privacy.booked_epsilon, privacy.delta)
-    except DphhError:
-        raise _refusal("its promise is less than what its own events cost") from None
+    if made_with != version("dphh"):
+        yield "made with", f"dphh {made_with}: what it says was not compared with what that writes"
+        return
+    asked, privacy = manifest["parameters"], release.privacy
     cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
-    yield "price", f"its steps cost no more than {cost}, added up anew"
-    asked, promised = manifest["parameters"], manifest["privacy"]
-    epsilon = asked.get("local_epsilon", asked.get("epsilon", "missing"))
-    if epsilon not in (None, promised["epsilon"]) or asked["delta"] != promised["delta"]:
-        raise _refusal("its promise is not the epsilon and delta that its parameters ask for")
-    yield "promise", f"{promise_with_unit(privacy)}, as was asked for"
+    what = "which is what dphh promises of what was asked, and its steps cost no more than"
+    yield "promise", f"{promise_with_unit(privacy)}, {what} {cost}"
     # `min_users` leaves items out, perhaps parts of items that are in the release.
     is_cut = asked.get("min_users") is not None
     is_given = "of" in asked or "domain" in asked
@@ -78,26 +86,19 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
     yield "rows", f"{number_of_items(release.table):,} items, {said} its levels released"
 
 
-def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
-    """What keeps dphh from reading the manifest. The first is decisive: what comes after it may not
-    be readable."""
-    if not is_plain_json(manifest):
-        yield "its manifest has a text or a number that JSON cannot have"
+def _problems_of_manifest(manifest: Manifest, columns: Sequence[str]) -> Iterator[str]:
+    """What keeps dphh from reading the manifest, and what a run of these parameters would not have
+    written. The first is decisive: what comes after it may not be readable."""
     if found := misfit(manifest, MANIFEST):
         yield found
-    if manifest["is_test"] == (manifest["randomness"] == "operating system"):
-        yield "its manifest says in two ways where its randomness came from"
     if not manifest["levels"]:
         yield "its manifest has no levels"
-    if manifest["parameters"].get("by") is not None and "groups" not in manifest["parameters"]:
-        yield "its manifest has no groups"
-    yield from _problems_of_statement(manifest)
+    if other := _other_than_planned(manifest, columns):
+        yield f"{other} is not what dphh writes of what was asked"
     if counting := counting_of(manifest):
-        if found := misfit(counting, COUNTING):
-            yield found
-        keys, groups = counting["keys"], counting["groups_of_item"]
-        if len(counting.get("rough_grid", range(keys))) != keys or keys % groups:
-            yield "it has not one rough count for each count, or not all groups of each item"
+        keys = counting["keys"]
+        if len(counting.get("rough_grid", range(keys))) != keys:
+            yield "it has not one rough count for each count"
         weighing = weighing_of(counting)
         if weighing.losses != len(counting["lost_grid"]):
             yield "its counts do not say what bounding removed"
@@ -109,14 +110,87 @@ def _problems_of_manifest(manifest: Manifest) -> Iterator[str]:
                 yield "its max_items does not follow from how many counts users hold"
 
 
-def _problems_of_statement(manifest: Manifest) -> Iterator[str]:
+def _other_than_planned(manifest: Manifest, columns: Sequence[str]) -> str | None:
+    """The name of what is not as in the manifest that this dphh writes of the same parameters, with
+    what a run decides taken from this one; None if all is."""
+    asked, prior = dict(manifest["parameters"]), manifest.get("prior")
+    user, content = asked.pop("user"), asked.pop("content")
+    kind = "path" if manifest["privacy"].get("provided") is None else "table"
     try:
-        Content(**manifest["parameters"]["content"])
-        privacy = Privacy.from_json(manifest["privacy"])
-        if (privacy.shuffled_epsilon is None) != (privacy.shuffled_user_epsilon is None):
-            yield "its privacy statement lacks one of two epsilons of shuffled messages"
-    except TypeError:
-        yield "its privacy statement or its content has other fields than this dphh knows"
+        corpus = corpus_from_json({"kind": kind, "where": [], "user": user, "content": content})
+        described = None if prior is None else Prior.described(prior)
+        price = price_again(manifest["verb"], asked, described)
+        anew = manifest_before_run(price, corpus, columns, is_test=manifest["is_test"])
+        anew |= {name: manifest[name] for name in _OF_THE_RUN if name in manifest}
+        anew["levels"] = [_level_again(level, price) for level in manifest["levels"]]
+        if price.counting is not None:
+            anew["counting"] = _counting_again(manifest.get("counting", {}), price.counting)
+        return _other(manifest, json.loads(json.dumps(anew)), "its manifest")
+    except (DphhError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return "its manifest"
+
+
+#: What the ledger has of a run, and no plan tells.
+_OF_THE_RUN = ("run_id", "day", "engine", "versions", DIGEST_FIELD)
+
+
+def _level_again(found: dict[str, Any], price: Price) -> dict[str, Any]:
+    """A level as a run of this price writes it: what the run decided is as was found."""
+    which = ("kind", "level", "pass_number")
+    alike = [
+        (each, planned)
+        for each in price.levels
+        for planned in [each.to_json()]
+        if all(planned.get(name) == found.get(name) for name in which)
+    ]
+    alike.sort(key=lambda each: each[1].get("round") != found.get("round"))
+    for level, planned in alike[:1]:
+        free: tuple[str, ...] = ()
+        if planned.get("held_sigma"):
+            free = ("max_items", "grid_bits", "sigma_grid")
+        if planned.get("round") != found.get("round"):  # it took what was left for the others
+            free = ("round", "grid_bits", "sigma_grid", "threshold_grid")
+        return {**_decided(level, found, free).to_json(), "released": found["released"]}
+    return {}
+
+
+def _counting_again(found: dict[str, Any], counting: FoundCounts) -> dict[str, Any]:
+    """How a run counts what it found, and what that says, as `count_found_items` writes it."""
+    counted = found.get("counted", 0)
+    below = {"passes_below": counting.chance_below_min_users} if counting.min_users else {}
+    if not counted:
+        return {**counting.to_json(), "counted": 0, **below}
+    if counting.within_purses:
+        chosen = ("relative_sigma", "max_items", "within_purses")
+        counting = replace(counting, **{name: found[name] for name in chosen if name in found})
+    level = _decided(counting.level(counted), found)
+    return {**counting.to_json(), "counted": counted, **level.to_json(), **below}
+
+
+def _decided(level: Any, found: dict[str, Any], also: Sequence[str] = ()) -> Any:
+    """The level of a plan with the fields that a run has decided: those that a plan leaves open."""
+    names = [name for name, value in vars(level).items() if value is None or name in also]
+    decided = {name: found[name] for name in names if name in found}
+    decided |= {name: tuple(value) for name, value in decided.items() if isinstance(value, list)}
+    if families := decided.get("families"):
+        decided["families"] = tuple(Family(**each) for each in families)
+    return replace(level, **decided)
+
+
+def _other(found: Any, right: Any, name: str) -> str | None:
+    """The name of the first part of a manifest that is not as it should be. Numbers may differ by
+    their last digits, as they do between machines."""
+    if isinstance(found, dict) and isinstance(right, dict):
+        if odd := sorted(found.keys() ^ right.keys()):
+            return f"its field {odd[0]!r}"
+        parts = [(found[each], right[each], f"its field {each!r}") for each in right]
+    elif isinstance(found, list) and isinstance(right, list) and len(found) == len(right):
+        parts = [(*pair, name) for pair in zip(found, right, strict=True)]
+    elif type(found) is type(right) is float:
+        return None if isclose(found, right, rel_tol=1e-9) else name
+    else:
+        return None if type(found) is type(right) and found == right else name
+    return next(filter(None, (_other(*part) for part in parts)), None)
 
 
 def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
@@ -127,10 +201,7 @@ def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
         yield "a row of its table lacks its level, its item or a token"
     if any(not rows[name].is_finite().all() for name in {"score", "error"} & {*rows.columns}):
         yield "a score of its table is no number"
-    if lacking := {*COUNT_COLUMNS} - {*rows.columns}:
-        if len(lacking) < len(COUNT_COLUMNS):
-            yield "its table lacks a column of its counts"
-    else:
+    if {*COUNT_COLUMNS} <= {*rows.columns}:
         users, low, high, estimate = map(pl.col, COUNT_COLUMNS)
         counted = rows.drop_nulls("users")
         in_order = (low >= 0) & (low <= users) & (users <= high) & (high <= 2**53)
