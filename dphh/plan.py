@@ -122,7 +122,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         plan = Plan(price_again(said["verb"], said["parameters"]))
         if corpus is not None:
             there = corpus_from_json(corpus, account=corpus["account"])
-            plan = Plan(plan.price, verb.read(there, plan.price))
+            plan = Plan(plan.price, VERBS[plan.verb].read(there, plan.price))
     except UsageError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -233,8 +233,9 @@ def _lines_on_payers(
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
             yield WARNING, f"the cap of {account.name!r}: {said}"
+        what_of_others = {"share", "token"} | ({"groups"} - entry.parameters.keys())
         for change in book.history(account.name):
-            if change.what in ("share", "token") or not change.runs:
+            if change.what in what_of_others or not change.runs:
                 continue
             if change.lowers_cap:
                 held = "all runs are within it, and the promise of before holds too"

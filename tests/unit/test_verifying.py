@@ -240,12 +240,15 @@ def test_an_account_that_was_made_after_the_run_is_told(ledger, corpus, tmp_path
 def test_changes_before_the_first_run_and_shares_need_no_answer(book, corpus, tmp_path):
     book.set_cap("notes", 2.0, 1e-6, "sums")
     book.declare_groups("notes", "what", "x")
-    items(corpus, **COST).run(ledger=book, engine="polars", out=tmp_path / "out")
+    asked = {"ledger": book, "engine": "polars"}
+    items(corpus, **COST).run(**asked, out=tmp_path / "out")
+    items(corpus, by="what", groups="x", **COST).run(**asked, out=tmp_path / "groups")
     book.set_share("notes", "alice", 0.1, 1e-8)
     book.give_token("alice")
-    assert not warnings_in(verify(tmp_path / "out", ledger=book))
+    assert not warnings_in(verify(tmp_path / "groups", ledger=book))
     book.declare_groups("notes", "what", "y")
-    (told,) = warnings_in(verify(tmp_path / "out", ledger=book))
+    assert not warnings_in(verify(tmp_path / "out", ledger=book))
+    (told,) = warnings_in(verify(tmp_path / "groups", ledger=book))
     assert "AFTER this run" in told and "groups changed from what: x to what: y" in told
 
 
