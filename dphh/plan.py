@@ -118,9 +118,8 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         said = json.loads(found if isinstance(found, str) else json.dumps(found))
         said.pop("ledger", None)  # what `--plan --json` says of accounts was so then
         check_utf8({"plan": said})  # JSON can write what UTF-8 cannot
-        verb, corpus = VERBS[said["verb"]], said["corpus"]
         plan = Plan(price_again(said["verb"], said["parameters"]))
-        if corpus is not None:
+        if (corpus := said["corpus"]) is not None:
             there = corpus_from_json(corpus, account=corpus["account"])
             plan = Plan(plan.price, VERBS[plan.verb].read(there, plan.price))
     except UsageError:

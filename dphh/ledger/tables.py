@@ -187,8 +187,8 @@ def stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease
     if parquet is None:
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
-            "stays spent; the same request with this run id continues it, unless the ledger was put "
-            "back from a copy."
+            "stays spent; the same request with this run id continues it, unless the ledger was "
+            "put back from a copy."
         )
     return StoredRelease(json.loads(found["manifest"]), parquet)
 

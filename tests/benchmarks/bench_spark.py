@@ -56,7 +56,7 @@ def scale_child(path: str, log: str) -> None:
     with tempfile.TemporaryDirectory() as folder, standalone(Path(folder), "3g") as master:
         asked = {
             "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "2g",
-            "executor.memory": "3g", "local.dir": folder,
+            "executor.memory": "3g", "local.dir": folder, "stage.maxConsecutiveAttempts": "1",
             "executor.defaultJavaOptions": "-XX:+UseParallelGC -XX:NewRatio=1",
             "eventLog.enabled": "true", "eventLog.compress": "false",
             "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",

@@ -212,14 +212,23 @@ def test_a_run_whose_tables_are_lost_goes_on_under_its_id(spark, tmp_path, ledge
     assert lost and [run.state for run in ledger.runs()] == ["settled"] * 2
 
 
-def test_a_session_that_speculates_is_refused_before_payment(spark, tmp_path, ledger):
+@pytest.mark.parametrize(
+    "setting, value, why",
+    [
+        ("spark.speculation", "true", r"^spark\.speculation: it is on"),
+        ("spark.speculation", "True", r"^spark\.speculation: it is on"),
+        ("spark.master", "spark://there:7077", r"^spark\.stage\.maxConsecutiveAttempts: on a"),
+    ],
+)
+def test_a_session_that_runs_a_task_twice_at_once_is_refused_before_payment(
+    spark, ledger, setting, value, why
+):
     """Spark could keep what both attempts of a task drew."""
-    speculating = spark.newSession()
-    speculating.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
-    speculating.conf.set("spark.speculation", "true")
-    frame = speculating.createDataFrame(pa.table(ROWS))
-    corpus = Corpus(frame, user="who", text="what")
-    with pytest.raises(dphh.UsageError, match=r"^spark\.speculation: it is on"):
+    session = spark.newSession()
+    session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    session.conf.set(setting, value)
+    corpus = Corpus(session.createDataFrame(pa.table(ROWS)), user="who", text="what")
+    with pytest.raises(dphh.UsageError, match=why):
         items(corpus, epsilon=1.0, delta=1e-6).run(ledger=ledger)
     assert ledger.runs() == []
 

@@ -47,6 +47,9 @@ _JAVA_OPTIONS = (
 _WORKER_FAULT_PATTERN = re.compile(
     r"""Cannot run program "[^"]+"|No module named '[\w.]+'|different version: [\d.]+\d than"""
 )
+#: How often Spark starts a stage again of which it has lost shuffled rows. The tasks of the lost
+#: attempt go on running.
+_ATTEMPTS = "spark.stage.maxConsecutiveAttempts"
 #: The ids of the Spark applications whose workers were asked, and have this version of dphh.
 _applications_with_checked_workers: set[str] = set()
 #: Settings of a session that dphh starts, so that it does not show or store how much data there is,
@@ -96,6 +99,10 @@ def _forget_ended_java() -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
+def _is_on(spark: SparkSession, setting: str) -> bool:
+    return (spark.conf.get(setting, "false") or "false").strip().lower() != "false"
+
+
 def is_of_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
@@ -108,12 +115,19 @@ def _checked_running_session(spark: SparkSession, limits: Limits) -> SparkSessio
             "engine: found a session of Spark Connect before 4.3, and a run needs a session of its "
             "own; install PySpark 4.3 or later"
         )
-    if spark.conf.get("spark.speculation", "false") == "true":
+    if _is_on(spark, "spark.speculation"):
         raise UsageError(
             "spark.speculation: it is on, so Spark may run a task twice at once, and noise could "
             "be drawn twice; start Spark with --conf spark.speculation=false"
         )
-    if spark.conf.get("spark.eventLog.enabled", None) == "true":
+    is_one_process = re.fullmatch(r"local(\[.*\])?", spark.conf.get("spark.master", "") or "")
+    if not is_one_process and spark.conf.get(_ATTEMPTS, "4") != "1":
+        raise UsageError(
+            f"{_ATTEMPTS}: on a cluster, when shuffled rows are lost, Spark starts a stage again "
+            "beside its running tasks, and noise could be drawn twice; start Spark with --conf "
+            f"{_ATTEMPTS}=1, so that the run ends there: under its run id it goes on"
+        )
+    if _is_on(spark, "spark.eventLog.enabled"):
         warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             "its event log, and these are private. Start Spark with --conf "

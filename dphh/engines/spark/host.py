@@ -10,7 +10,8 @@ Spark has forgotten how they were made. So a drawn value is drawn once:
   a job that makes a table returns the number of its rows and nothing else. A later attempt that
   finds the block of an earlier one takes it as it is.
 - Two attempts of one task at once could leave two blocks of one name with different draws. Spark
-  runs two at once if it speculates, which is refused (`cluster.py`).
+  runs two at once if it speculates, and where a stage that has lost shuffled rows starts again
+  while its tasks run on. A session that may do either is refused (`cluster.py`).
 - Rows that are lost later, with their executor, are not made again: the run fails, and under its
   run id it goes on with what its journal has.
 """
