@@ -1,7 +1,6 @@
 """A job for `spark-submit`: n-grams of a table that a cluster holds, released with privacy.
 
     spark-submit --master yarn --deploy-mode client \\
-        --conf spark.dphh.folder=hdfs:///user/me/private \\
         --conf spark.eventLog.enabled=false --conf spark.ui.enabled=false \\
         --conf spark.log.level=ERROR \\
         --conf spark.pyspark.python=./environment/bin/python \\

@@ -1,9 +1,13 @@
-"""`ngrams` on Spark beside DuckDB, how its cost grows with users, and what it shuffles.
+"""`ngrams` on Spark beside DuckDB and plain Spark, how its cost grows with users, what it shuffles.
 
+    python -m tests.benchmarks.bench_spark --plain [--runs 3]
     python -m tests.benchmarks.bench_spark --short 500000 [--words 10] [--runs 3]
     python -m tests.benchmarks.bench_spark --scale 0.1 1 10
 
 Of the default `ngrams` to n = 3, each in a process of its own.
+`--plain` compares `items` and `ngrams`, of 500,000 texts of 10 words by 60,000 users, with an exact
+count in Spark SQL (explode, distinct, group) in a Spark of the same threads: processor seconds as
+by `--short`, of each of `--runs` runs.
 `--short` compares so many users of 10 words (`--words`), at epsilon 4, with DuckDB: processor
 seconds of the second run of a process and all below it, in a Spark that dphh started, of two
 threads. The first run, of 2,000 users, starts Java and workers and reaches each step. With `--runs`
@@ -23,21 +27,23 @@ import time
 from collections import defaultdict
 from math import log10
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.bench import HERE, measured
-from tests.benchmarks.corpora import short_texts
+from tests.benchmarks.corpora import short_texts, texts_of_users
 from tests.engines.standalone import standalone
 
 COMMAND = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench_spark"]
 
 
-def run(engine: str, path: str, epsilon: float) -> None:
+def run(engine: str, path: str, epsilon: float, verb: str = "ngrams") -> None:
     import dphh
 
     corpus = dphh.Corpus(path, user="who", text="what", split="white space", lower=False)
-    plan = dphh.ngrams(corpus, max_n=3, epsilon=epsilon, delta=1e-7)
+    asked = {"max_n": 3} if verb == "ngrams" else {}
+    plan = getattr(dphh, verb)(corpus, epsilon=epsilon, delta=1e-7, **asked)
     with tempfile.TemporaryDirectory() as folder:
         ledger = dphh.Ledger(Path(folder) / "ledger.sqlite", create=True)
         plan.run(engine=engine, ledger=ledger)
@@ -50,7 +56,7 @@ def scale_child(path: str, log: str) -> None:
     with tempfile.TemporaryDirectory() as folder, standalone(Path(folder), "3g") as master:
         asked = {
             "ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "2g",
-            "executor.memory": "3g", "local.dir": folder, "dphh.folder": f"file://{folder}",
+            "executor.memory": "3g", "local.dir": folder,
             "executor.defaultJavaOptions": "-XX:+UseParallelGC -XX:NewRatio=1",
             "eventLog.enabled": "true", "eventLog.compress": "false",
             "eventLog.rolling.enabled": "false", "eventLog.dir": f"file://{log}",
@@ -60,6 +66,7 @@ def scale_child(path: str, log: str) -> None:
             builder = builder.config(f"spark.{name}", value)
         spark = builder.getOrCreate()
         spark.sparkContext.setLogLevel("OFF")
+        describe_jobs(spark)
         run("spark", path, 1.0)
         tree = processes()
         driver = {os.getpid(), spark.sparkContext._gateway.proc.pid}
@@ -68,6 +75,19 @@ def scale_child(path: str, log: str) -> None:
         seconds = time.perf_counter() - start
         print(*(sum(used for _, used in tree.values()), seconds, *peaks), flush=True)
         spark.stop()
+
+
+def describe_jobs(spark: SparkSession) -> None:
+    """From here on, Spark's event log says of each job which step it is of."""
+    from dphh.engines.spark.host import SparkHost
+
+    lazy_frame = SparkHost.lazy_frame
+
+    def describing(self: SparkHost, step: str, *asked: Any) -> Any:
+        spark.sparkContext.setJobDescription(step)
+        return lazy_frame(self, step, *asked)
+
+    SparkHost.lazy_frame = describing  # type: ignore[method-assign]
 
 
 def short_child(engine: str, path: str, few: str, runs: str) -> None:
@@ -85,6 +105,57 @@ def short_child(engine: str, path: str, few: str, runs: str) -> None:
     print(f"{used() - before:.2f}", flush=True)
     if stop is not None:
         stop()
+
+
+#: A user's words, and a user's runs of up to three words, each as one text.
+WORDS = "SELECT who, explode(split(what, ' ')) AS held FROM texts"
+RUNS = " UNION ALL ".join(
+    f"SELECT who, explode(transform(sequence(1, size(words) - {n - 1}), "
+    f"place -> concat_ws(' ', slice(words, place, {n})))) AS held "
+    f"FROM (SELECT who, split(what, ' ') AS words FROM texts) WHERE size(words) >= {n}"
+    for n in (1, 2, 3)
+)
+HELD = {"items": WORDS, "ngrams": RUNS}
+
+
+def plain_child(way: str, verb: str, path: str, few: str, runs: str) -> None:
+    """Prints the processor seconds of each run after the first, which is of few texts."""
+    from dphh.engines.spark.cluster import find_or_start_spark
+    from dphh.reader.rows import Limits
+
+    if way == "plain":
+        settings = {"ui.enabled": "false", "driver.memory": "2g", "sql.shuffle.partitions": "2"}
+        builder = SparkSession.builder.master("local[2]")
+        for name, value in settings.items():
+            builder = builder.config(f"spark.{name}", value)
+        spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+    else:
+        spark, _ = find_or_start_spark(None, Limits(threads=2))
+    took = []
+    for each in [few, *[path] * int(runs)]:
+        before = used()
+        if way == "plain":
+            spark.read.parquet(each).createOrReplaceTempView("texts")
+            held = f"SELECT DISTINCT who, held FROM ({HELD[verb]})"
+            counted = spark.sql(f"SELECT held, count(*) AS users FROM ({held}) GROUP BY held")
+            counted.write.format("noop").mode("overwrite").save()
+        else:
+            run("spark", each, 4.0, verb)
+        took.append(used() - before)
+    print(*(f"{seconds:.2f}" for seconds in took[1:]), flush=True)
+    spark.stop()
+
+
+def show_plain(folder: Path, runs: int) -> None:
+    path, few = folder / "texts.parquet", folder / "few.parquet"
+    texts_of_users(path, 500_000, 60_000)
+    texts_of_users(few, 2000, 500)
+    print(f"\n{'':<10}{'plain':>10}{'dphh':>10}{'ratio':>10}", flush=True)
+    for verb in HELD:
+        ways = [said("--plain-child", way, verb, path, few, runs) for way in ("plain", "dphh")]
+        for plain, own in zip(*ways, strict=True):
+            print(f"{verb:<10}{plain:10.2f}{own:10.2f}{own / plain:10.2f}", flush=True)
 
 
 def used() -> float:
@@ -201,13 +272,16 @@ def show_scale(folder: Path, millions: list[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
+    parser.add_argument("--plain", action="store_true", help="beside an exact count in Spark")
     parser.add_argument("--short", type=int, help="users")
     parser.add_argument("--words", type=int, default=10, help="of a user, with --short")
-    parser.add_argument("--runs", type=int, default=1, help="of a process, with --short")
+    parser.add_argument("--runs", type=int, default=1, help="of a process")
     asked = parser.parse_args()
     if asked.scale and len(asked.scale) < 2:
         parser.error("--scale compares sizes: give two or more")
     with tempfile.TemporaryDirectory() as folder:
+        if asked.plain:
+            show_plain(Path(folder), asked.runs)
         if asked.short:
             show_short(Path(folder), asked.short, asked.words, asked.runs)
         if asked.scale:
@@ -219,6 +293,7 @@ if __name__ == "__main__":
         "--duckdb-child": lambda path: run("duckdb", path, 1.0),
         "--scale-child": scale_child,
         "--short-child": short_child,
+        "--plain-child": plain_child,
     }
     if sys.argv[1:2] and sys.argv[1] in children:
         children[sys.argv[1]](*sys.argv[2:])

@@ -145,3 +145,13 @@ def short_texts(path: Path, users: int, words: int) -> None:
         f"SELECT u AS who, string_agg({word}, ' ') AS what "
         f"FROM range({users}) AS a(u), range({words}) AS b(i) GROUP BY u",
     )
+
+
+def texts_of_users(path: Path, texts: int, users: int) -> None:
+    """Texts of 10 words of 100,000 kinds, by users of any number of them."""
+    word = f"'w' || {ranked(100_000, 't', 'i')}"
+    of_query(
+        path,
+        f"SELECT hash(t, 'user') % {users} AS who, string_agg({word}, ' ') AS what "
+        f"FROM range({texts}) AS a(t), range(10) AS b(i) GROUP BY t",
+    )

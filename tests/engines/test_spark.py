@@ -1,11 +1,13 @@
 """What Spark alone can do wrong: run tasks twice, tell what it saw, give the driver too much."""
 
+import gc
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from dphh import Corpus, CorpusError, items, ldp_trie, ngrams
 from dphh.engines import engine_of
 from dphh.engines.host import Lookup
 from dphh.mechanisms.set_union.draws import bounding_parameters
+from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import SystemRandomness
 from dphh.udfs.noise.sampler import draw_rounded_gaussian
@@ -151,7 +154,7 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
     corpus = Corpus(tmp_path / "c.parquet", user="who", item="what")
     with host_on("spark", corpus, SystemRandomness()) as host:
         host.gather("users", ReadWords())
-        blocks, _ = host._tables["users"]
+        blocks = host._tables["users"]
         host.write("users", blocks.unionAll(blocks))
         host.write(
             "earlier_sums",
@@ -163,18 +166,82 @@ def test_blocks_that_hold_the_same_get_their_own_values(tmp_path):
         assert host.take("released_words", threshold=-(10**9)).num_rows == 1
 
 
+def java_rows_of(frame: Any) -> Any:
+    """What Java has of a table that is kept."""
+    return frame._jdf.logicalPlan().rdd()
+
+
+def test_what_is_kept_is_one_draw_and_is_not_drawn_again_when_it_is_lost(tmp_path):
+    """A cache, which Spark refills when it is lost, would draw again."""
+    with host_on("spark", small(tmp_path), SystemRandomness()) as host:
+        host.gather("users", ReadWords())
+        bounding = bounding_parameters(host, bare_level(3), "noise")
+        host.run("words_of_round", released=Lookup(None), w=Lookup(None), **bounding)
+        kept = host._tables["noised"]
+        assert kept.toArrow().num_rows == 3
+        assert kept.toArrow() == kept.toArrow()
+        java_rows_of(kept).unpersist(True)
+        with pytest.raises(Exception, match="CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"):
+            kept.toArrow()
+        with pytest.raises(dphh.EngineError, match="released_words"):
+            host.take("released_words", threshold=-(10**9))
+
+
+def test_a_run_whose_tables_are_lost_goes_on_under_its_id(spark, tmp_path, ledger, monkeypatch):
+    """The release is that of a run which lost nothing, and is paid once."""
+    from dphh.engines.spark.host import SparkHost
+
+    rows = [(user, f"good book w{user % 3}") for user in range(900)]
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    plan = ngrams(corpus, max_n=2, epsilon=8, delta=1e-4, method="dpne")
+    seeded = {"engine": "spark", "randomness": SeededRandomness(4)}
+    whole = plan.run(ledger=ledger, run_id="whole", **seeded).to_arrow()
+    write, lost = SparkHost.write, []
+
+    def losing(self: Any, table: str, rows: Any) -> None:
+        if table == "next_positions" and not lost:
+            lost.append(table)
+            java_rows_of(self._tables["users"]).unpersist(True)
+        write(self, table, rows)
+
+    monkeypatch.setattr(SparkHost, "write", losing)
+    with pytest.raises(dphh.EngineError):
+        plan.run(ledger=ledger, run_id="cut short", **seeded)
+    assert plan.run(ledger=ledger, run_id="cut short", **seeded).to_arrow() == whole
+    assert lost and [run.state for run in ledger.runs()] == ["settled"] * 2
+
+
+def test_a_session_that_speculates_is_refused_before_payment(spark, tmp_path, ledger):
+    """Spark could keep what both attempts of a task drew."""
+    speculating = spark.newSession()
+    speculating.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    speculating.conf.set("spark.speculation", "true")
+    frame = speculating.createDataFrame(pa.table(ROWS))
+    corpus = Corpus(frame, user="who", text="what")
+    with pytest.raises(dphh.UsageError, match=r"^spark\.speculation: it is on"):
+        items(corpus, epsilon=1.0, delta=1e-6).run(ledger=ledger)
+    assert ledger.runs() == []
+
+
 # What is left behind
 
 
-def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    corpus = small(tmp_path)
-    with host_on("spark", corpus, SystemRandomness()) as host:
+def test_a_run_leaves_no_view_and_no_table(spark, tmp_path):
+    context: Any = spark.sparkContext
+    with host_on("spark", small(tmp_path), SystemRandomness()) as host:
         host.gather("users", ReadWords(marks_ends=True))
-        (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
-        assert folder.stat().st_mode & 0o777 == 0o700
-        assert any(folder.rglob("*.parquet"))
-    assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+        own = host.spark
+        assert context._jsc.getPersistentRDDs()
+    assert own.sql("SHOW VIEWS LIKE 'users'").count() == 0
+    del own, host
+    for _ in range(50):
+        gc.collect()
+        context._jvm.System.gc()
+        if not context._jsc.getPersistentRDDs():
+            return
+        time.sleep(0.2)
+    pytest.fail("Spark still has tables of a run that has ended")
 
 
 @pytest.mark.parametrize("run", spark_process.PLANS)
@@ -202,7 +269,6 @@ class Query:
     step: str
     select: str
     parameters: dict[str, Any]
-    description: str
     frame: Any
 
     def planned(self) -> str:
@@ -219,8 +285,7 @@ def queries(monkeypatch) -> list[Query]:
 
     def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
         frame = lazy_frame(self, step, select, parameters)
-        described = self.spark.sparkContext.getLocalProperty("spark.job.description")
-        seen.append(Query(step, select, parameters, str(described), frame))
+        seen.append(Query(step, select, parameters, frame))
         return frame
 
     monkeypatch.setattr(SparkHost, "lazy_frame", listen)
@@ -239,26 +304,25 @@ ASKED = {
 
 @pytest.mark.on_spark(every=True)
 @pytest.mark.parametrize("verb", ASKED)
-def test_nothing_drawn_is_shuffled_before_it_is_written_and_nothing_private_is_told_or_broadcast(
+def test_nothing_drawn_is_shuffled_before_it_is_kept_and_nothing_private_is_told_or_broadcast(
     tmp_path, queries, verb
 ):
     """A task that runs again draws again: two tasks that read its rows could read two draws. What
-    dphh sets as descriptions and writes as SQL has no word of the corpus."""
+    dphh writes as SQL has no word of the corpus."""
     texts = [f"SENTINEL SENTINELb{user % 3} SENTINELc{user % 5}" for user in range(600)]
     path = tmp_path / "c.parquet"
     pl.DataFrame({"who": range(600), "what": texts}).write_parquet(path)
     ASKED[verb]().run(corpus=Corpus(path, user="who", text="what"), engine="spark")
     assert len(queries) > 1
-    assert any(query.description.startswith("dphh: ") for query in queries)
     for query in queries:
         told = query.frame._jdf.queryExecution().toString()
-        assert "SENTINEL" not in f"{query.description} {query.select} {query.parameters} {told}"
+        assert "SENTINEL" not in f"{query.select} {query.parameters} {told}"
     nodes = [node for query in queries for node in nodes_of(query.planned())]
     assert any(DRAWS.search(node) for node, _ in nodes)
     for node, above in nodes:
         if DRAWS.search(node):
             assert not [each for each in above if "Exchange" in each or "Sort" in each]
-        if "FileScan" in node:
+        if "ExistingRDD" in node:  # a table of the run; public ones are LocalTableScan
             assert not [each for each in above if "Broadcast" in each and "Exchange" in each]
         assert "BroadcastNestedLoopJoin" not in node
 

@@ -6,7 +6,6 @@ Spark (`make test-spark`).
 """
 
 import ast
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -29,9 +28,6 @@ from dphh.udfs.kernel.positions import indices_by_word
 from tests.conftest import HERE
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
-from pyspark.core.broadcast import Broadcast as SparksBroadcast
-from pyspark.serializers import ChunkedStream
-
 from dphh.engines.spark import blocks as gathering
 from dphh.engines.spark import functions as border
 from dphh.engines.spark.blocks import keys_of_blocks, part_of_key, values_of_keys
@@ -55,17 +51,10 @@ class Spark:
     def __init__(self) -> None:
         self.functions: dict[str, Any] = {}
         self.udf = SimpleNamespace(register=self.functions.__setitem__)
-        self.sparkContext = SimpleNamespace(broadcast=self.sent)
-
-    def sent(self, value: Any) -> Any:
-        """By PySpark's own writer, as where Spark encrypts what it sends."""
-        SparksBroadcast.dump(None, value, ChunkedStream(io.BytesIO(), 8192))  # type: ignore[arg-type]
-        return SimpleNamespace(value=value)
 
     def call(self, name: str, *columns: Any, objects: Iterable[Any] = ()) -> pa.Array:
         spark: Any = self
-        sent = [border.Broadcast(spark, "object", value) for value in objects]
-        border.register(spark, name, functions(SeededRandomness(3))[name], sent)
+        border.register(spark, name, functions(SeededRandomness(3))[name], [*objects])
         return self.functions[f"dphh_{name}"].func(*columns)
 
 
@@ -290,17 +279,12 @@ def test_what_is_called_is_called_once_a_row_and_never_moved() -> None:
     assert not any(function.deterministic for function in spark.functions.values())
 
 
-def test_large_objects_can_be_sent_encrypted_and_too_large_ones_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    many = pa.array([f"word {i:06}" for i in range(20_000)])
-    spark: Any = Spark()
-    sent = border.Broadcast(spark, "released", indices_by_word(many))
-    assert sent.value.words.equals(many)
+def test_too_large_objects_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(border, "MOST_BYTES_SENT", 200_000)
+    border.refuse_large_object("released", 200_000)
     told = "released takes more than 200,000 bytes, and Spark's executors are sent no more"
     with pytest.raises(EngineOutOfResources, match=told):
-        border.Broadcast(spark, "released", indices_by_word(many))
+        border.refuse_large_object("released", 200_001)
 
 
 #: By name, whether a function draws; `weight` and the bounds of users do not.

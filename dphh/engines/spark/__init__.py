@@ -1,4 +1,4 @@
-"""The engine for corpora that outgrow one machine: Spark writes each level, and reads it back.
+"""The engine for corpora that outgrow one machine: Spark makes each level, and keeps it.
 
 Begin at `host.py`; `blocks.py` has whole users as rows, `dialect.py` the texts of `sql/`.
 """

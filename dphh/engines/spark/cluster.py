@@ -96,14 +96,22 @@ def _forget_ended_java() -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
+def is_of_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
 def _checked_running_session(spark: SparkSession, limits: Limits) -> SparkSession:
-    """The session of a running Spark, if it has Java, and no limit of threads is asked for. Warns
-    if it writes an event log."""
-    if type(spark).__module__.startswith("pyspark.sql.connect."):
+    """The session of a running Spark, if it draws noise once and no limit of threads is asked for.
+    Warns if it writes an event log."""
+    if is_of_connect(spark) and "newSession" not in vars(type(spark)):
         raise UsageError(
-            "engine: found a Spark Connect session, but a run needs a session with Java beside it, "
-            "for its private folder; run on the cluster (spark-submit), or start one with "
-            "SparkSession.builder.master(URL)"
+            "engine: found a session of Spark Connect before 4.3, and a run needs a session of its "
+            "own; install PySpark 4.3 or later"
+        )
+    if spark.conf.get("spark.speculation", "false") == "true":
+        raise UsageError(
+            "spark.speculation: it is on, so Spark may run a task twice at once, and noise could "
+            "be drawn twice; start Spark with --conf spark.speculation=false"
         )
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warn(
@@ -129,6 +137,7 @@ def _start_local_spark(limits: Limits) -> SparkSession:
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
     builder = builder.config("spark.local.dir", f"{own.path}/local")
     builder = builder.config("spark.sql.warehouse.dir", f"{own.path}/tables")
+    builder = builder.config("spark.sql.shuffle.partitions", limits.threads or os.cpu_count())
     # Workers import this process's dphh, whatever their working folder.
     paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
     builder = builder.config("spark.executorEnv.PYTHONPATH", paths)
@@ -155,10 +164,10 @@ def check_workers(spark: SparkSession) -> None:
     """Refuse a Spark whose Python workers cannot run dphh: a cluster's machines have a Python and
     packages of their own. Spark starts workers where it likes, so a few tasks find only what is
     missing on all machines, or on many."""
-    application = str(spark.sparkContext.applicationId)
+    application = str(spark.conf.get("spark.app.id"))
     if application in _applications_with_checked_workers:
         return
-    tasks = 1 if str(spark.sparkContext.master).startswith("local") else 8
+    tasks = 1 if str(spark.conf.get("spark.master")).startswith("local") else 8
     rows = spark.range(0, tasks, 1, tasks)
     try:
         asked = rows.mapInArrow(version_of_worker, "version string").distinct().collect()

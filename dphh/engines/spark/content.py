@@ -15,6 +15,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -88,9 +89,7 @@ def _opened_by_duckdb(
         with replace_duckdb_errors("rows_of_corpus"):
             read = rows.con.sql("FROM rows_of_corpus").to_arrow_table()
         rows.close()  # frees DuckDB's own copy of the rows
-        if not read.num_rows:  # Spark takes no column of lists without a chunk
-            read = read.schema.empty_table()
-        spark.createDataFrame(read).createOrReplaceTempView("rows_of_corpus")
+        frame_of(spark, read).createOrReplaceTempView("rows_of_corpus")
 
     return load_rows, described[0][1]
 
@@ -196,6 +195,14 @@ def _frame_rows(spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose)
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
     undo_at_close(lambda: spark.catalog.dropGlobalTempView(view))
     return spark.table(f"global_temp.{view}")
+
+
+def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """An Arrow table as a frame of Spark's. Without rows, Spark Connect asks its types, and a
+    classic session takes no column of lists without a chunk."""
+    if not rows.num_rows:
+        return spark.createDataFrame(rows.schema.empty_table(), from_arrow_schema(rows.schema))
+    return spark.createDataFrame(rows)
 
 
 def identifier(name: str) -> str:

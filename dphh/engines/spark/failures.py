@@ -11,6 +11,7 @@ from dphh.reader.failures import EngineFailures
 
 #: The errors that a call of Spark's Java process raises, if it fails or is not answered.
 JAVA_CALL_ERRORS = (Py4JError, ConnectionError)
+SPARK_ERRORS = (PySparkException, *JAVA_CALL_ERRORS)
 _SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
 
 
@@ -33,7 +34,7 @@ def _tells_no_lost_connection(record: logging.LogRecord) -> bool:
 #: In the context hide_spark_errors(step), Spark's errors are replaced by messages without data.
 hide_spark_errors = EngineFailures(
     "Spark",
-    errors=(PySparkException, *JAVA_CALL_ERRORS),
+    errors=SPARK_ERRORS,
     is_out_of_memory=lambda problem: (
         java_is_gone(problem) or any(sign in str(problem) for sign in _SIGNS_OF_NO_MEMORY)
     ),

@@ -1,9 +1,9 @@
 """Registers the functions of `udfs/` in Spark, as Arrow functions that run on the executors.
 
-Spark copies what a function holds to its executors when the function is registered, so each step
-registers those that it calls. All that draw are marked non-deterministic: Spark then neither calls
-them twice for one row nor moves them. Write what they draw to Parquet before anything reads it,
-since a task that runs again draws again.
+Spark copies what a function holds, what it looks up too, to its executors when the function is
+registered, so each step registers those that it calls. All that draw are marked non-deterministic:
+Spark then neither calls them twice for one row nor moves them. What they draw is kept before
+anything reads it (`SparkHost.write`), since a task that runs again draws again.
 
 A row of whole users is a block, with its lists of numbers as bytes: as lists, each number would
 pass through Java by itself. A function of users is called for one block at a time.
@@ -12,9 +12,8 @@ pass through Java by itself. A function of users is called for one block at a ti
 from __future__ import annotations
 
 import gc
-import pickle
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,26 +31,25 @@ from dphh.udfs.kernel.positions import WordsOfBlock, values_by_key
 _arrow_udf: Any = functions.arrow_udf
 _NUMPY_FORMATS = {INTS: "<i4", LONGS: "<i8"}
 #: The most bytes of a public table or object, such as the released keys of a level. It is sent
-#: whole to every executor; a larger one is refused.
+#: whole to every executor; a larger one is refused. (A server of Spark Connect may take fewer.)
 MOST_BYTES_SENT = 1 << 30
 
 
-def register(
-    spark: SparkSession, name: str, function: Function, objects: Sequence[Broadcast]
-) -> None:
-    """Register a function of `udfs/` as `dphh_NAME`. Queries name an object by its index in
-    `objects`, or they give the values that were brought to a block: for each part of its keys, a
-    list of places and a list of values."""
+def register(spark: SparkSession, name: str, function: Function, objects: Sequence[Any]) -> None:
+    """Register a function of `udfs/` as `dphh_NAME`. Queries name an object of the driver's by its
+    index in `objects`, or they give the values that were brought to a block: for each part of its
+    keys, a list of places and a list of values."""
     gives = _type_for_block(function) if function.takes_whole_users else function.gives
+    looked_up = objects if LOOKUP in function.takes else ()
 
     def call_on_executor(*columns: pa.Array) -> pa.Array:
         _exempt_modules_from_garbage_collection()
         if function.takes_whole_users:
-            return _call_for_each_block(function, columns, objects)
+            return _call_for_each_block(function, columns, looked_up)
         if not len(columns[0]):
             return pa.array([], gives)
         arguments = zip(function.takes, columns, strict=True)
-        return function.body(*(_argument(kind, of, None, objects) for kind, of in arguments))
+        return function.body(*(_argument(kind, of, None, looked_up) for kind, of in arguments))
 
     register_arrow(spark, f"dphh_{name}", call_on_executor, from_arrow_type(gives).simpleString())
 
@@ -60,26 +58,7 @@ def register_arrow(spark: SparkSession, name: str, function: Any, result_type: s
     spark.udf.register(name, _arrow_udf(function, result_type).asNondeterministic())
 
 
-class Broadcast:
-    """An object of the driver's, sent to all executors once. As bytes: where Spark encrypts what it
-    writes (`spark.io.encryption.enabled`), PySpark cannot broadcast arrays of more than 64 kB."""
-
-    def __init__(self, spark: SparkSession, name: str, value: Any) -> None:
-        written = pickle.dumps(value)
-        refuse_large_broadcast(name, len(written))
-        self._written = spark.sparkContext.broadcast(written)
-
-    @cached_property
-    def value(self) -> Any:
-        """The object, read at its first use in each task."""
-        return pickle.loads(self._written.value)
-
-    def destroy(self) -> None:
-        """Remove the object from the disks of all executors: it may be a secret of the run."""
-        self._written.destroy()
-
-
-def refuse_large_broadcast(name: str, byte_count: int) -> None:
+def refuse_large_object(name: str, byte_count: int) -> None:
     """The error does not say how many bytes: they may follow from levels that the run draws again,
     because they were not stored."""
     if byte_count > MOST_BYTES_SENT:
@@ -90,7 +69,7 @@ def refuse_large_broadcast(name: str, byte_count: int) -> None:
 
 
 def _call_for_each_block(
-    function: Function, columns: Sequence[pa.Array], objects: Sequence[Broadcast]
+    function: Function, columns: Sequence[pa.Array], objects: Sequence[Any]
 ) -> pa.Array:
     made = []
     for row in range(len(columns[0])):
@@ -111,7 +90,7 @@ def _call_for_each_block(
 
 
 def _argument(
-    kind: ArgumentKind, column: Any, words: WordsOfBlock | None, objects: Sequence[Broadcast]
+    kind: ArgumentKind, column: Any, words: WordsOfBlock | None, objects: Sequence[Any]
 ) -> Any:
     if kind == ROW_WORDS:
         return words
@@ -126,14 +105,14 @@ def _argument(
     return column.cast(kind) if pa.types.is_integer(kind) else column
 
 
-def _lookup_value(column: Any, words: WordsOfBlock | None, objects: Sequence[Broadcast]) -> Any:
+def _lookup_value(column: Any, words: WordsOfBlock | None, objects: Sequence[Any]) -> Any:
     if pa.types.is_list(column.type):
         lists = (each.flatten() for each in column.flatten().flatten())
         return values_by_key(pa.table([*lists], ["key", "value"]), words)
     number = column[0].as_py()
     if number is None:
         return None
-    value = objects[number].value
+    value = objects[number]
     return value.by_id(words) if hasattr(value, "by_id") else value
 
 

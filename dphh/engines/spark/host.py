@@ -1,38 +1,41 @@
-"""Spark as a host: a session of its own for one run, and a private folder with its tables.
+"""Spark as a host: a session of its own for one run, and the tables that the run keeps there.
 
-A table is written whole before anything reads it. A task that runs twice (its executor died, or
-Spark tried it twice to be quicker) may draw its noise twice, but only one attempt of each task is
-let to commit, what others wrote is never moved into the table, and the table is read only when
-the whole job has been committed. So every reader sees the same draw each time.
+All that is asked of Spark here, Spark Connect answers too: sessions, SQL, Arrow functions and local
+checkpoints. A table is a local checkpoint: its rows stay on the executors that made them, and
+Spark has forgotten how they were made. So a drawn value is drawn once:
+
+- A checkpoint is eager: nothing can read a table before all its rows have been made.
+- Until then a task may run again (its executor died, or shuffled rows that it reads were lost) and
+  draw again. Nothing has read the first draw: nothing that draws is shuffled before it is kept, and
+  a job that makes a table returns the number of its rows and nothing else. A later attempt that
+  finds the block of an earlier one takes it as it is.
+- Two attempts of one task at once could leave two blocks of one name with different draws. Spark
+  runs two at once if it speculates, which is refused (`cluster.py`).
+- Rows that are lost later, with their executor, are not made again: the run fails, and under its
+  run id it goes on with what its journal has.
 """
 
 from __future__ import annotations
 
+import pickle
 import re
-import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pyspark
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import collect_list, struct
 
 from dphh.engines.host import Host, Lookup
 from dphh.engines.spark import blocks
-from dphh.engines.spark.cluster import check_workers, find_or_start_spark
-from dphh.engines.spark.content import open_corpus
+from dphh.engines.spark.cluster import check_workers, find_or_start_spark, is_of_connect
+from dphh.engines.spark.content import frame_of, open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
-from dphh.engines.spark.failures import (
-    JAVA_CALL_ERRORS,
-    hide_spark_errors,
-    java_is_gone,
-    quiet_py4j,
-)
-from dphh.engines.spark.folder import RunFolder
-from dphh.engines.spark.functions import Broadcast, refuse_large_broadcast, register, register_arrow
-from dphh.errors import warn
+from dphh.engines.spark.failures import SPARK_ERRORS, hide_spark_errors, quiet_py4j
+from dphh.engines.spark.functions import refuse_large_object, register, register_arrow
 from dphh.reader.corpus import Corpus
 from dphh.reader.identity import digest_of_sum, sums_of_batches
 from dphh.reader.rows import Limits
@@ -57,12 +60,13 @@ _SESSION_SETTINGS = {
     # task that runs again makes other rows. Here nothing that draws is ever shuffled.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    "spark.sql.sources.partitionOverwriteMode": "static",
 }
+#: Where tables are: on disk, so that memory is for what is being made.
+TABLES_ARE_KEPT = StorageLevel.DISK_ONLY
 
 
 class SparkHost(Host):
-    """A Spark session for one run, and the tables that it wrote."""
+    """A Spark session for one run, and the tables that it keeps."""
 
     name = "spark"
     version: str = pyspark.__version__
@@ -70,37 +74,28 @@ class SparkHost(Host):
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness, self.joiner = randomness, corpus.content.joiner
         self._functions = functions(randomness)
-        #: For each table, by its name: its rows as they were written, and the name of its files.
-        self._tables: dict[str, tuple[DataFrame, str]] = {}
+        #: The tables of the run. Spark keeps their rows as long as anything refers to them.
+        self._tables: dict[str, DataFrame] = {}
         #: For each brought value, by its name: the table whose blocks have it.
         self._brought: dict[str, str] = {}
-        self._count = 0
         self._is_open = False
-        self._folder: RunFolder | None = None
-        #: What is undone when the run ends, the last first, whether or not Spark still answers.
+        #: What is undone when the run ends, the last first. If Spark does not answer any more, a
+        #: step has raised this error already.
         self._undone_at_close = ExitStack()
-        self._undone_at_close.push(self._ignore_ended_java)
+        self._undone_at_close.enter_context(suppress(*SPARK_ERRORS))
         quiet_py4j()
         frame = corpus.source
         own = frame.sparkSession if isinstance(frame, DataFrame) else None
-        self.owner, is_started_here = find_or_start_spark(own, limits)
+        owner, is_started_here = find_or_start_spark(own, limits)
         if is_started_here:
-            self._undone_at_close.callback(self.owner.stop)
+            self._undone_at_close.callback(owner.stop)
         # The run's own session has its own views, functions and settings, on the same executors.
-        self.spark = self.owner.newSession()
-        self._context: Any = self.owner.sparkContext
-        described: Any = self._context.getLocalProperty("spark.job.description")
-        self._undone_at_close.callback(
-            self._context.setLocalProperty, "spark.job.description", described
-        )
-        self._tag = f"dphh-{uuid.uuid4().hex}"
-        self._context.addJobTag(self._tag)
-        self._undone_at_close.callback(self._context.removeJobTag, self._tag)
+        self.spark = owner.newSession()
+        self._undone_at_close.callback(self._end_session)
         try:
-            self._configure_session()
+            for setting, value in _SESSION_SETTINGS.items():
+                self.spark.conf.set(setting, value)
             check_workers(self.spark)
-            self._folder = RunFolder(self.spark)
-            self._undone_at_close.callback(self._folder.close)  # it holds private rows
             for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
             self._load, self._tokens = open_corpus(
@@ -110,29 +105,17 @@ class SparkHost(Host):
             self.close()
             raise
 
-    def _configure_session(self) -> None:
-        for setting, value in _SESSION_SETTINGS.items():
-            self.spark.conf.set(setting, value)
-        partitions = "spark.sql.shuffle.partitions"
-        local = str(self._context.master).startswith("local")
-        if local and self._context.getConf().get(partitions) is None:
-            self.spark.conf.set(partitions, str(self._context.defaultParallelism))
-
     def close(self) -> None:
-        with self._undone_at_close:
-            self._context.cancelJobsWithTag(self._tag)
+        self._undone_at_close.close()
 
-    def _ignore_ended_java(self, _: Any, problem: BaseException | None, __: Any) -> bool:
-        """Ignore that closing failed because Java has ended: a step has raised this error already.
-        Warn of a folder that only Java could have removed."""
-        if not java_is_gone(problem):
-            return False
-        if self._folder is not None and self._folder.local is None:
-            warn(
-                "Spark's Java process ended, and left private rows in "
-                f"{self._folder.path}: remove this folder"
-            )
-        return True
+    def _end_session(self) -> None:
+        """Stop what the session runs, and leave nothing that refers to its tables."""
+        self.spark.interruptAll()
+        self.drop(*self._tables)
+        if is_of_connect(self.spark):
+            client: Any = self.spark.client
+            client.release_session()
+            client.close()
 
     def open(self) -> None:
         """Make the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
@@ -144,7 +127,6 @@ class SparkHost(Host):
     def digest(self, key: bytes) -> str:
         self.open()
         with hide_spark_errors("digest"):
-            self._describe_job("digest")
             rows = self.spark.table("rows_of_corpus")
             sums = rows.mapInArrow(sums_of_batches(key), "total string").collect()
         return digest_of_sum(sum(int(row.total, 16) for row in sums), key)
@@ -152,7 +134,6 @@ class SparkHost(Host):
     def gather(self, table: str, reading: ReadWords) -> None:
         self.open()
         with hide_spark_errors("gather_texts"):
-            self._describe_job("gather_texts")
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
             gathered = blocks.blocks_of(reading, *self._tokens)
             made = rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA)
@@ -177,15 +158,15 @@ class SparkHost(Host):
         """Register the functions that a step calls, with the objects among its parameters. Returns
         the parameters as Spark takes them: in place of an object its index, and in place of an
         integer from 2^63 on, which Spark's integers cannot be, a decimal."""
-        objects: list[Broadcast] = []
+        objects: list[Any] = []
         arguments = {"is_test": self.randomness.is_test, **parameters}
         for name, value in parameters.items():
             if isinstance(value, Lookup) and value.value is None:
                 arguments[name] = None
             elif isinstance(value, Lookup):
+                refuse_large_object(name, len(pickle.dumps(value.value)))
                 arguments[name] = len(objects)
-                objects.append(Broadcast(self.spark, name, value.value))
-                self._undone_at_close.callback(objects[-1].destroy)
+                objects.append(value.value)
             elif isinstance(value, int) and value >= 1 << 63:
                 arguments[name] = Decimal(value)
         for name in dict.fromkeys(functions_called_in(spark_sql(step))):
@@ -196,7 +177,6 @@ class SparkHost(Host):
     def lazy_frame(self, step: str, select: str, arguments: dict[str, Any]) -> DataFrame:
         """The rows of a select with `:name` parameters, not run yet. Values that were brought to a
         table are joined where the select names them."""
-        self._describe_job(step)
         for name, to in self._brought.items():
             if re.search(rf":{name}\b", select):
                 select = re.sub(rf":{name}\b", name, select)
@@ -206,24 +186,20 @@ class SparkHost(Host):
         }
         return self.spark.sql(select, args=named)
 
-    def _describe_job(self, step: str) -> None:
-        # By default Spark would describe the job by this program's path and line.
-        self._context.setJobDescription(f"dphh: {step}")
-
     def write(self, table: str, rows: DataFrame) -> None:
-        """Write a table of the run, whole, and only then let it be read."""
-        self._count += 1
-        name = f"t{self._count:04}_{table}"
-        assert self._folder is not None
-        written = self._folder.write(name, rows)
-        self._forget_and_delete(table)
-        self._tables[table] = written, name
-        written.createOrReplaceTempView(table)
+        """Keep the rows as a table of the run. They are made now, and never again."""
+        kept: Any = rows.localCheckpoint(True, TABLES_ARE_KEPT)
+        if kept.sparkSession is not self.spark:  # PySpark 4.3 takes Connect's for the active one's
+            session: Any = self.spark
+            kept = session._create_remote_dataframe(kept._plan._relation_id)
+        self._forget(table)
+        self._tables[table] = kept
+        kept.createOrReplaceTempView(table)
 
     def put(self, table: str, rows: Any) -> None:
-        refuse_large_broadcast(table, rows.nbytes)
-        self.drop(table)
-        self.spark.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(table)
+        refuse_large_object(table, rows.nbytes)
+        self._forget(table)
+        frame_of(self.spark, rows).hint("broadcast").createOrReplaceTempView(table)
 
     def bring(self, name: str, step: str, to: str, **parameters: Any) -> None:
         """Keys of blocks and values are divided into parts by a hash of the key. Tasks look up the
@@ -231,7 +207,7 @@ class SparkHost(Host):
         has in memory no more than a block or a part."""
         # 16 parts for each task: with fewer, some tasks would have many and others none.
         part_count = 16 * int(str(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        table, _ = self._tables[to]
+        table = self._tables[to]
         held, kind = ("words", "string") if "words" in table.columns else ("keys", "bigint")
         with hide_spark_errors(step):
             arguments = self._register_functions(step, parameters)
@@ -252,23 +228,24 @@ class SparkHost(Host):
 
     def rename_replacing(self, table: str, name: str) -> None:
         with hide_spark_errors(table):
-            self._forget_and_delete(name)
-            written, _ = self._tables[name] = self._tables.pop(table)
-            written.createOrReplaceTempView(name)
-            self.spark.catalog.dropTempView(table)
+            rows = self._tables[table]
+            self._forget(name)
+            self._tables[name] = rows
+            rows.createOrReplaceTempView(name)
+            self.drop(table)
 
     def drop(self, *tables: str) -> None:
         for table in tables:
-            try:
-                self.spark.catalog.dropTempView(table)
-                self._forget_and_delete(table)
-            except JAVA_CALL_ERRORS as problem:
-                # If Java has ended, it has no views left, and a step has raised this error already.
-                if not java_is_gone(problem):
-                    raise
+            self._forget(table)
+            self._drop_view(table)
 
-    def _forget_and_delete(self, table: str) -> None:
-        self._brought = {name: to for name, to in self._brought.items() if to != table}
-        if table in self._tables and self._folder is not None:
-            _, name = self._tables.pop(table)
-            self._folder.drop(name)
+    def _forget(self, table: str) -> None:
+        self._tables.pop(table, None)
+        for name in [name for name, to in self._brought.items() if to == table]:
+            del self._brought[name]
+            self._drop_view(f"{table}_with_{name}")
+
+    def _drop_view(self, name: str) -> None:
+        # If Spark does not answer any more, a step has raised this error already.
+        with suppress(*SPARK_ERRORS):
+            self.spark.catalog.dropTempView(name)

@@ -1,0 +1,26 @@
+"""Spark Connect: a client without Java runs what a classic session runs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import HERE
+from tests.engines.on_connect import released
+
+pytest.importorskip("grpc", reason="needs pyspark[connect]")
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.on_spark]
+#: One release a verb, and the method that brings most from step to step.
+CASES = ("adaptive", "forecast with a prior", "counts", "trie", "ldp_trie")
+
+
+def test_connect_releases_what_a_classic_session_does(spark, tmp_path):
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.engines.on_connect", str(tmp_path), *CASES],
+        cwd=HERE, check=True, timeout=900, env={**os.environ, "PYTHONPATH": str(HERE)},
+    )  # fmt: skip
+    found = json.loads((tmp_path / "released.json").read_text())
+    assert all(found.values())
+    assert found == {case: released(spark, tmp_path, case) for case in CASES}
