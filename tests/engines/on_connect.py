@@ -1,4 +1,4 @@
-"""Seeded releases on Spark Connect, in a process of its own: PySpark has one kind of session in each.
+"""Seeded releases on Spark Connect, in a process of its own: PySpark has one kind of session there.
 
 `python -m tests.engines.on_connect FOLDER CASE...` writes FOLDER/released.json.
 """
