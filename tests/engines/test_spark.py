@@ -229,16 +229,20 @@ def test_a_session_that_speculates_is_refused_before_payment(spark, tmp_path, le
 
 def test_a_run_leaves_no_view_and_no_table(spark, tmp_path):
     context: Any = spark.sparkContext
+
+    def kept() -> set[int]:
+        return set(context._jsc.getPersistentRDDs())
+
+    before = kept()
     with host_on("spark", small(tmp_path), SystemRandomness()) as host:
         host.gather("users", ReadWords(marks_ends=True))
-        own = host.spark
-        assert context._jsc.getPersistentRDDs()
-    assert own.sql("SHOW VIEWS LIKE 'users'").count() == 0
+        own, made = host.spark, kept() - before
+    assert made and own.sql("SHOW VIEWS LIKE 'users'").count() == 0
     del own, host
     for _ in range(50):
         gc.collect()
         context._jvm.System.gc()
-        if not context._jsc.getPersistentRDDs():
+        if not made & kept():
             return
         time.sleep(0.2)
     pytest.fail("Spark still has tables of a run that has ended")
