@@ -8,6 +8,8 @@ sequences AS (
     FROM tokens_of_rows
 )
 
-SELECT coalesce(user_id, error('dphh: NULL user')) AS user_id, tokens
+SELECT
+    tokens,
+    coalesce(user_id, error('dphh: NULL user')) AS user_id
 FROM sequences
 WHERE user_id IS NULL OR array_size(tokens) > 0;
