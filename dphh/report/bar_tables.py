@@ -63,6 +63,8 @@ class Bar:
 TOGETHER = "all together"
 #: From which share on, which one group has at the least, "nearly all" is said of it.
 NEARLY_ALL = 0.85
+#: How it begins what is said where no group has most people.
+NONE_HAS = "none has"
 
 Bars = tuple[Bar, ...]
 
@@ -97,10 +99,15 @@ class Table:
     scale: float
     #: Whether it has what the table before it leaves over.
     is_aside: bool
+    #: The column of the groups; "" if there is none, or if they are periods.
+    by: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(TOGETHER if group is None else group for group in self.groups)
+        names = (TOGETHER if group is None else group for group in self.groups)
+        return tuple(
+            f"{self.by} {name}" if self.by and name.isdecimal() else name for name in names
+        )
 
 
 def tables_of(
@@ -141,9 +148,10 @@ def tables_of(
         is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
         if is_aside:  # so that its bars compare with those above, if they fit
             scale = max(scale, tables[0].scale)
-        by = f", by {manifest['parameters']['by']}" if groups_of(manifest) else ""
+        by = manifest["parameters"]["by"] if groups_of(manifest) else ""
         noun = kind if len(every) != 1 else re.sub(r"s\b", "", kind, count=1)
-        tables.append(Table(kind + by, noun, groups, rows, len(every), scale, is_aside))
+        title, of = f"{kind}, by {by}" if by else kind, "" if are_periods(manifest) else by
+        tables.append(Table(title, noun, groups, rows, len(every), scale, is_aside, of))
     return tables
 
 
@@ -263,7 +271,7 @@ def _place(groups: Sequence[str], least: Floats, most: Floats) -> str:
         least_part = f"at least {floor(10 * share)} in 10" if share >= 0.6 else "more than half"
         return f"{least_part} in {groups[first]}{perhaps}"
     if widest <= 5:
-        return f"spread, at most {'half' if widest == 5 else f'{widest} in 10'} in any one"
+        return f"{NONE_HAS} more than {'half' if widest == 5 else f'{widest} in 10'}"
     return ""
 
 

@@ -4,12 +4,14 @@ Both are made by one template, `page.html`, which has neither scripts nor addres
 policy loads nothing and runs nothing; every value is escaped, and characters that are invisible or
 turn text around become visible symbols. So the text of an item is never more than text.
 
-What changed comes first, then what was found; how to read it is folded, and the promise is below.
+What most say and what changed come first, then what was found; how to read it is folded, and the
+promise is below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -19,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.bar_tables import NEARLY_ALL, Row, Table, meaning_of_numbers, tables_of
-from dphh.report.change import UNTOLD
+from dphh.report.bar_tables import NEARLY_ALL, NONE_HAS, Row, Table, meaning_of_numbers, tables_of
+from dphh.report.change import FELL, ROSE, UNTOLD
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
@@ -62,8 +64,24 @@ class Part:
         """Whether the groups are days, weeks or months, which are drawn as time."""
         return sentences.are_periods(self.release.manifest)
 
+    @property
+    def most_said(self) -> Sequence[Row]:
+        """The first phrases of all people, if there are more of them."""
+        of = (each for each in self.tables[:1] if each.groups[0] is None and not self.whole)
+        rows = next((each.rows for each in of if each.kind.startswith("phrase")), ())
+        return [row for row in rows[:3] if (row.bars[0].low or 0) > 0 and len(rows) > 3]
+
+    @property
+    def mostly(self) -> Iterator[tuple[str, list[Row]]]:
+        """For each column of groups: the phrases that are mostly in one."""
+        for part in self.by_groups or ([] if self.whole else [self]):
+            rows = [row for table in part.tables[:1] for row in table.rows]
+            mostly = [row for row in rows if row.where and not row.where.startswith(NONE_HAS)]
+            if mostly:
+                yield part.release.manifest["parameters"]["by"], mostly
+
     def places_of(self, wording: str, told: str = UNTOLD) -> list[str]:
-        """Where people say this, and where it surely did what is told of it, for each column of
+        """Where people say this and, of what changed, where that is clear, for each column of
         groups."""
         said = []
         for part in self.by_groups or ([] if self.whole else [self]):
@@ -71,17 +89,15 @@ class Part:
             row = next((row for row in rows if row.wording == wording), None)
             if row is None or len(row.bars) < 2 or part.are_periods:
                 continue
-            names = [
-                str(group)
-                for group in part.tables[0].groups
-                if (part.change_of(row, group) or {}).get("change") == told != UNTOLD
-            ]
-            place = [row.where, f"clearly {told} in {', '.join(names)}" if names else ""]
-            if names and len(names) < len(part.tables[0].groups):
-                place[1] += ", elsewhere unclear"
-            if any(place) or told != UNTOLD:
-                by = part.release.manifest["parameters"]["by"]
-                said.append(f"{by}: {'; '.join(filter(None, place)) or 'cannot be told'}")
+            by, place = part.release.manifest["parameters"]["by"], [row.where] if row.where else []
+            for change in (ROSE, FELL, UNTOLD) if told != UNTOLD else ():
+                of = [(str(group), part.change_of(row, group)) for group in part.tables[0].groups]
+                if names := [group for group, each in of if each and each["change"] == change]:
+                    clearly = "" if change == UNTOLD else "clearly "
+                    place.append(f"{clearly}{change} in {', '.join(names)}")
+            if place or told != UNTOLD:
+                spread = "spread over " if row.where.startswith(NONE_HAS) else ""
+                said.append(f"{spread}{by}: {'; '.join(place) or 'cannot be told'}")
         return said
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
@@ -215,6 +231,12 @@ def _rendered(
 @lru_cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
+
+    def unbroken(said: str) -> Markup:
+        """With each range of numbers on one line."""
+        span = r'<span class="range">\g<0></span>'
+        return Markup(re.sub(r"\(?[\d,]+–[\d,]+\)?", span, str(escape(said))))
 
     def with_visible_characters(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
@@ -229,6 +251,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     made.filters["visible_text"] = visible_text
+    made.filters["unbroken"] = unbroken
     made.filters["promise_in_short"] = sentences.promise_in_short
     made.globals |= {"say": sentences, "lines": plan_lines}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

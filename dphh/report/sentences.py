@@ -60,10 +60,10 @@ def promise_in_words(privacy: Privacy) -> str:
 def promise_in_short(privacy: Privacy) -> str:
     """To whom something is promised, and what, without its numbers."""
     if privacy.protects != "user":
-        return f"What is promised is stated below. Protected is {privacy.unit}."
+        return f"Protected is {privacy.unit}."
     return (
         "What is promised to each person: what can be told from this of their rows has a limit, "
-        "which is stated below and proved."
+        "which is proved."
     )
 
 
