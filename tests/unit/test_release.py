@@ -13,11 +13,13 @@ from dphh import Corpus, Release, UsageError, items
 from dphh.columns import DIGEST_FIELD, SCORED_SCHEMA, digest_of
 from dphh.errors import UnreachableError
 from dphh.files.whole_files import write_whole
+from dphh.price import manifest_before_run
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from tests.report.made import CONTENT, HOSTILE
+from tests.report.made import HOSTILE
 
-PLAN = items(Corpus("no.parquet", user="who", item="what"), epsilon=1.0, delta=1e-8)
+CORPUS = Corpus("no.parquet", user="who", item="what")
+PRICE = items(CORPUS, epsilon=1.0, delta=1e-8, counts=0).price
 
 
 def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating system"):
@@ -30,17 +32,18 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
         ],
         schema=SCORED_SCHEMA,
     )
-    price = PLAN.to_json()
+    first = {**PRICE.levels[0].to_json(), "level": level, "released": len(items)}
     manifest = {
-        **price,
-        "parameters": {**price["parameters"], "user": "who", "content": CONTENT},
+        **manifest_before_run(PRICE, CORPUS, table.column_names, is_test=False),
         "run_id": run_id,
+        "day": "2026-11-28",
         "randomness": randomness,
-        "is_test": False,
-        "levels": [{"level": level, "kind": "set_union", "released": len(items)}],
-        "versions": {"dphh": version("dphh")},
+        "levels": [first],
+        "engine": {"name": "duckdb", "version": "2.0.0"},
+        "versions": {"dphh": version("dphh"), "python": "3.11.7", "pyarrow": pa.__version__},
         DIGEST_FIELD: digest_of(table),
     }
+    manifest = json.loads(json.dumps(manifest))
     return Release(table, manifest)
 
 
