@@ -115,6 +115,12 @@ _DECIDED: dict[str, Shape] = {
         }
     ],
 }
+
+
+def _counts(length: int) -> Callable[[Any], bool]:
+    return lambda value: misfit(value, [_COUNT]) is None and len(value) == length
+
+
 #: What a page reads, of whatever version made the release.
 _PRIVACY: Shape = {
     "epsilon": is_amount,
@@ -153,7 +159,8 @@ MANIFEST: Shape = {
         "what": is_text,
         "probability": is_amount,
         "users": _COUNT,
-        "users_by_length": [lambda pair: misfit(pair, [_COUNT]) is None and len(pair) == 2],
+        "users_by_length": [_counts(2)],
+        "users_of_many?": _counts(3),
     },
     "events": [values_of(any_of(is_text, is_amount))],
     "levels": [{"level": is_whole(1, 2**31 - 1), "kind": is_text, "released": _COUNT, **_DECIDED}],
