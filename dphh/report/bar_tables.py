@@ -31,6 +31,7 @@ from dphh.report.sentences import (
     joiner_of,
     meaning_of_counts,
     meaning_of_scores,
+    range_in_words,
 )
 from dphh.report.wordings import Tokens, Wording
 from dphh.udfs.arrays import Floats
@@ -63,10 +64,10 @@ class Bar:
 TOGETHER = "all together"
 #: From which share on, which one group has at the least, "nearly all" is said of it.
 NEARLY_ALL = 0.85
-#: How it begins what is said where no group has most people.
-NONE_HAS = "none has"
 
 Bars = tuple[Bar, ...]
+#: How an item is spread over the groups, in words, and the group that has most; "" if unclear.
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class Row:
     variations: Sequence[str]
     #: How it is spread over the groups, in words; "" if that is unclear.
     where: str
+    #: How many are in the group that has most, and in others; "" if that is unclear.
+    mostly: str
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,11 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         names = (TOGETHER if group is None else group for group in self.groups)
-        return tuple(
-            f"{self.by} {name}" if self.by and name.isdecimal() else name for name in names
-        )
+        return tuple(_named(self.by, name) for name in names)
+
+
+def _named(by: str, group: str) -> str:
+    return f"{by} {group}" if by and group.isdecimal() else group
 
 
 def tables_of(
@@ -130,12 +135,13 @@ def tables_of(
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
-        item = join(of.counted)
+        item, (where, most) = join(of.counted), places.get(of.counted, ("", ""))
+        each = {group: numbers[of.counted, group] for group in groups_of(manifest) if most}
         return Row(
             join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
             [join(each) for each in of.variations if each in released],
-            places.get(of.counted, ""),
+            where, _mostly(manifest["parameters"]["by"], each, most) if most else "",
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -185,7 +191,7 @@ def _released(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
 
 def _numbers(
     release: Released, needed: Collection[Tokens], people: bool
-) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, str]]:
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, Place]]:
     """Of these items: the bars by group, the groups to show, and how each is spread over them."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([release.to_polars(), every_column], how="diagonal")
@@ -223,7 +229,7 @@ def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
 
 def _over_groups(
     manifest: Manifest, shown: pl.DataFrame
-) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, str]]:
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, Place]]:
     """The sum of each item's numbers, and how it is spread over the groups, if that can be said:
     not where `min_users` left some out, not over weeks, and not where all intervals are said to
     hold at once."""
@@ -259,20 +265,26 @@ def _over_groups(
     )
 
 
-def _place(groups: Sequence[str], least: Floats, most: Floats) -> str:
-    """Where most people of an item are, or that no group has most of them; "" if both are
-    unclear."""
+def _place(groups: Sequence[str], least: Floats, most: Floats) -> Place:
+    """Where most people of an item are, or that no group has most of them."""
     first = int(least.argmax())
     share, widest = float(least[first]), ceil(10 * float(most.max()))
     if share >= NEARLY_ALL:
-        return f"nearly all in {groups[first]}"
+        return f"nearly all of those who say it are in {groups[first]}", groups[first]
     if share > 0.5:
         perhaps = ", perhaps all" if most[first] >= NEARLY_ALL else ""
         least_part = f"at least {floor(10 * share)} in 10" if share >= 0.6 else "more than half"
-        return f"{least_part} in {groups[first]}{perhaps}"
+        return f"{least_part} of those who say it are in {groups[first]}{perhaps}", groups[first]
     if widest <= 5:
-        return f"{NONE_HAS} more than {'half' if widest == 5 else f'{widest} in 10'}"
-    return ""
+        part = "half" if widest == 5 else f"{widest} in 10"
+        return f"none has over {part} of those who say it", ""
+    return "", ""
+
+
+def _mostly(by: str, bars: Mapping[str, Bar], most: str) -> str:
+    others = max(bar.high or 0 for group, bar in bars.items() if group != most)
+    within = range_in_words(bars[most].low or 0, bars[most].high or 0)
+    return f"{within} people in {_named(by, most)}, at most {others:,.0f} in any other"
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

@@ -52,13 +52,12 @@ class Comparison:
         told = Counter(difference["change"] for *_, difference in self.moves)
         if by_groups := len({group for _, group in self.differences}) > 1:
             del told[UNTOLD]
-        told["not found before"] = len(self.new)
-        words = (ROSE, FELL, UNTOLD, "not found before")
-        said = ", ".join(f"{told[word]:,} {word}" for word in words if told[word])
+        said = ", ".join(f"{told[word]:,} {word}" for word in (ROSE, FELL, UNTOLD) if told[word])
         side = self.before + (", group by group" if by_groups else "")
         more = [f"{self.beside[word]:,} {word}" for word in (ROSE, FELL) if word in self.beside]
         others = f"; of other words and phrases, below, {' and '.join(more)}" if more else ""
-        return f"Compared with {side}: {said or UNTOLD}{others}."
+        none = UNTOLD if self.moves else "no phrase is in both"
+        return f"Compared with {side}: {said or none}{others}."
 
 
 def comparison(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.bar_tables import NEARLY_ALL, NONE_HAS, Row, Table, meaning_of_numbers, tables_of
+from dphh.report.bar_tables import NEARLY_ALL, Row, Table, meaning_of_numbers, tables_of
 from dphh.report.change import FELL, ROSE, UNTOLD
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.phrases import Found, found_in
@@ -75,9 +75,7 @@ class Part:
     def mostly(self) -> Iterator[tuple[str, list[Row]]]:
         """For each column of groups: the phrases that are mostly in one."""
         for part in self.by_groups or ([] if self.whole else [self]):
-            rows = [row for table in part.tables[:1] for row in table.rows]
-            mostly = [row for row in rows if row.where and not row.where.startswith(NONE_HAS)]
-            if mostly:
+            if mostly := [row for table in part.tables[:1] for row in table.rows if row.mostly]:
                 yield part.release.manifest["parameters"]["by"], mostly
 
     def places_of(self, wording: str, told: str = UNTOLD) -> list[str]:
@@ -93,11 +91,10 @@ class Part:
             for change in (ROSE, FELL, UNTOLD) if told != UNTOLD else ():
                 of = [(str(group), part.change_of(row, group)) for group in part.tables[0].groups]
                 if names := [group for group, each in of if each and each["change"] == change]:
-                    clearly = "" if change == UNTOLD else "clearly "
-                    place.append(f"{clearly}{change} in {', '.join(names)}")
+                    clearly = "not clear" if change == UNTOLD else f"clearly {change}"
+                    place.append(f"{clearly} in {', '.join(names)}")
             if place or told != UNTOLD:
-                spread = "spread over " if row.where.startswith(NONE_HAS) else ""
-                said.append(f"{spread}{by}: {'; '.join(place) or 'cannot be told'}")
+                said.append(f"by {by}: {'; '.join(place) or 'cannot be told'}")
         return said
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:

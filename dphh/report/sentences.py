@@ -62,8 +62,8 @@ def promise_in_short(privacy: Privacy) -> str:
     if privacy.protects != "user":
         return f"Protected is {privacy.unit}."
     return (
-        "What is promised to each person: what can be told from this of their rows has a limit, "
-        "which is proved."
+        "What is shown is blurred on purpose: there is a proved limit to what it can tell of any "
+        "one person."
     )
 
 
@@ -170,7 +170,7 @@ def meaning_of_counts(manifest: Manifest) -> str:
     """What a number of people and the range beside it mean, for readers of a page."""
     confidence = counting_of(manifest)["confidence"]
     likely = "very likely" if confidence >= 0.9 else f"with probability {confidence:g}"
-    return f"About how many people share it; {likely}, the true number is in the range beside it."
+    return f"Numbers of people. Trust the range: the true number is {likely} in it."
 
 
 def meaning_of_ranges(manifest: Manifest) -> str:

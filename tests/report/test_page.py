@@ -88,9 +88,9 @@ def test_findings_come_first_and_the_promise_last():
     title, again, what, above, meant, *_ = said = lines_of(page_of(release, title="Reviews"))
     assert (title, again, above) == ("Reviews", "Reviews", "Phrases")
     assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
-    assert meant.startswith("About how many people share it")
+    assert meant.startswith("Numbers of people. Trust the range: the true number is very likely in")
     promised = said[said.index("What is promised, in full") - 1]
-    assert promised.startswith("What is promised to each person")
+    assert promised.startswith("What is shown is blurred on purpose")
     promised = " ".join(said[said.index("What is promised, in full") :])
     assert "(1, 1e-08)-differential privacy. Whatever came out, it was at most" in promised
     likely = "2.719 times as likely with one person's rows in the data as without, plus a"
@@ -124,7 +124,7 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
     assert "Stars below 3, November 2026: 3 phrases counted." in said
-    assert "Compared with October 2026: 1 rose, 1 no clear change, 1 not found before." in said
+    assert "Compared with October 2026: 1 rose, 1 no clear change." in said
     assert "▲ rose cold soup: about 900 (880–920) people, was 100 (80–120)" in said
     assert (
         "Found in November 2026, not in October 2026 (it may have been said before): new soup"
@@ -141,7 +141,10 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     ]
     assert "new soup at most 25 not found in October 2026" in said
     assert "at most 5% is expected not to have" in said
+    assert said.index("no clear change was 45") > said.index("Found in November 2026, not in")
     assert "▲" not in Seen(page_of(now)).text
+    alone = Seen(page_of(counted({"new soup": (5, 0, 25)}), against=[before])).text
+    assert "no phrase is in both." in alone and "A rise can also mean" not in alone
     fell = Seen(page_of(before, against=[now])).text
     assert ": 1 fell, 1 no clear change" in fell and "▼ fell" in fell
 
@@ -210,12 +213,14 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     first, _, second = said.partition("Small differences from the totals")
     rose = "▲ rose b c d: about 900 (880–920) people, was 100 (80–120)"
     assert (
-        f"{rose} country: more than half in DE; clearly rose in DE; no clear change in US" in first
-    )
+        f"{rose} by country: more than half of those who say it are in DE; clearly rose in DE; "
+        "not clear in US A rise can also mean that more people wrote"
+    ) in first
     assert (
-        "Mostly in one country: b c d (more than half in DE), late bus (nearly all in DE)." in said
-    )
-    assert "late bus country: nearly all in DE 50 30–70" in first
+        "Mostly in one country: b c d: 490–530 people in DE, at most 460 in any other; "
+        "late bus: 780–820 people in DE, at most 29 in any other."
+    ) in said
+    assert "late bus by country: nearly all of those who say it are in DE 50 30–70" in first
     assert "b c d DE 490–530 ▲ rose was 80–120 US 420–460" in second
     assert second.index("b c d DE") < second.index("late bus DE 780–820")
     assert "all together" not in second and "a b c d DE" not in second
@@ -231,11 +236,11 @@ def test_where_people_say_it_is_said_as_far_as_all_ranges_hold_at_once():
     """Noise of 10 users: of one count of three 28 to either side, of the sum of two 39."""
     groups = ("DE", "US", "FR")
     for numbers, said in (
-        ((900, 20, 9), "nearly all in DE"),
-        ((500, 60, 9), "at least 8 in 10 in DE, perhaps all"),
-        ((500, 200, 9), "at least 6 in 10 in DE"),
-        ((300, 280, 290), "none has more than 4 in 10"),
-        ((400, 300, 290), "none has more than half"),
+        ((900, 20, 9), "nearly all of those who say it are in DE"),
+        ((500, 60, 9), "at least 8 in 10 of those who say it are in DE, perhaps all"),
+        ((500, 200, 9), "at least 6 in 10 of those who say it are in DE"),
+        ((300, 280, 290), "none has over 4 in 10 of those who say it"),
+        ((400, 300, 290), "none has over half of those who say it"),
         ((400, 200, 190), ""),
         ((9, 9, 9), ""),
     ):
@@ -267,7 +272,7 @@ def test_a_cell_that_may_be_nobodys_says_at_most():
         page = page_of(within_country(people))
         text = " ".join(Seen(page).text.replace("\0", " ").split())
         assert f"DE 480–520 US {said}" in text
-        assert ("In US, perhaps nobody, or few, say these." in text) == said.startswith("at most")
+        assert ("US: few or nobody say these." in text) == said.startswith("at most")
 
 
 def test_the_rarest_phrase_that_was_found_is_said():
@@ -361,7 +366,8 @@ def test_a_saved_release_becomes_a_page(written, ledger, tmp_path):
 def test_what_is_said_most_comes_first_and_groups_that_are_numbers_have_their_columns_name():
     people = {f"{word} soup here": (900 - at, 800, 950) for at, word in enumerate("abcd")}
     said = (
-        "Said most: a soup here (900), b soup here (899), c soup here (898). Where ranges overlap"
+        "Said most: a soup here (800–950 people), b soup here (800–950), c soup here (800–950). "
+        "Where ranges overlap"
     )
     assert said in Seen(page_of(counted(people))).text
     assert "Said most" not in Seen(page_of(counted(dict([*people.items()][:3])))).text
