@@ -44,7 +44,8 @@ def with_public_knowledge(
     for option in ("prior", "of", "domain"):
         asked = named.get(option)
         if isinstance(asked, (str, Path)):
-            asked = _named_release(asked, ledger, may_read_files=may_read_files) or asked
+            release = _named_release(asked, ledger, may_read_files=may_read_files)
+            asked = asked if release is None else release
         if option == "prior" and asked is not None and not isinstance(asked, Prior):
             if not (isinstance(asked, Release) or may_read_files):
                 raise _unknown_name_error(option, asked)

@@ -4,6 +4,7 @@ import json
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import dphh
@@ -226,9 +227,17 @@ def test_what_cannot_be_is_said_beside_what_can(corpus, ledger):
 
 def test_a_run_is_looked_up_in_the_ledger_that_is_given(corpus, tmp_path):
     other = dphh.Ledger(tmp_path / "another.sqlite", create=True)
-    run = dphh.items(corpus, delta=1e-7, epsilon=1.0).run(ledger=other).run_id
+    run = dphh.items(corpus, delta=1e-7, epsilon=8.0).run(ledger=other).run_id
     found = dphh.compare("items", corpus, ledger=other, delta=1e-8, epsilon=0.5, domain=run)
     assert found["refused"].to_list() == [None]
+
+
+def test_a_run_that_found_nothing_names_no_items(ledger):
+    table = pa.table({"who": [1, 2], "what": ["a", "b"]})
+    corpus = dphh.Corpus(table, user="who", item="what")
+    run = dphh.items(corpus, delta=1e-7, epsilon=0.1).run(ledger=ledger).run_id
+    with pytest.raises(UsageError, match="^domain: found no items"):
+        dphh.compare("items", corpus, ledger=ledger, delta=1e-7, epsilon=0.5, domain=run)
 
 
 def test_without_a_corpus_prices_alone_are_compared():

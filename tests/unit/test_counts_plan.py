@@ -2,6 +2,7 @@
 `counts=` of other verbs, with one budget for finding and counting."""
 
 from collections import Counter
+from dataclasses import replace
 from math import sqrt
 from unittest.mock import patch
 
@@ -218,8 +219,11 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     inside = [r["low"] <= truth[r["item"], r["group_name"]] <= r["high"] for r in release]
     assert len(inside) == 24 and sum(inside) >= 21
     assert verified(release)
+    fits_three = replace(plan.levels[0], max_items=3).to_json()
+    of_three = {name: value for name, value in fits_three.items() if value is not None}
     for more, why in (
-        ({"max_items": 3}, "max_items does not follow"),
+        ({"max_items": 3}, "'sigma_grid' is not what dphh writes"),
+        (of_three, "max_items does not follow"),
         ({"lost_grid": [0, 0, 0]}, "what bounding removed"),
         ({"groups_of_item": 7}, "field 'groups_of_item' is not"),
         ({"held_grid": level["held_grid"][1:]}, "other bins"),
