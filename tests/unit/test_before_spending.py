@@ -236,7 +236,7 @@ def test_a_run_that_found_nothing_names_no_items(ledger):
     table = pa.table({"who": [1, 2], "what": ["a", "b"]})
     corpus = dphh.Corpus(table, user="who", item="what")
     run = dphh.items(corpus, delta=1e-7, epsilon=0.1).run(ledger=ledger).run_id
-    with pytest.raises(UsageError, match="^domain: found no items"):
+    with pytest.raises(UsageError, match=r"^domain: found no items"):
         dphh.compare("items", corpus, ledger=ledger, delta=1e-7, epsilon=0.5, domain=run)
 
 
