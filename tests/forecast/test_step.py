@@ -66,8 +66,8 @@ class Told:
     ) -> Any:
         self.weights, self.second = self.in_matrix(planned, "weight"), spending
         self.nonpositive = (self.counts * self.negative).astype(np.int64)
-        cells = np.arange(self.nonpositive.size)
-        return pa.table({"cell": cells, "nonpositive": self.nonpositive.ravel()})
+        some = np.flatnonzero(self.nonpositive)[::-1]  # no row where there is none, in no order
+        return pa.table({"cell": some, "nonpositive": self.nonpositive.ravel()[some]})
 
     def in_matrix(self, table: Any, column: str) -> Integers:
         assert table.column("cell").to_pylist() == [*range(self.counts.size)]
