@@ -3,8 +3,8 @@
 -- level; here it is drawn once, as in the published proof (docs/trie.md). The choice depends only
 -- on the user's rows and one random word, so a resumed run, with the same one, chooses alike. (The
 -- remainder favours some rows by less than 2^-32. Privacy does not depend on it: docs/trie.md.)
--- In: sequences_of_rows (user_id, tokens); $purpose, for which a run draws once. Out: chosen
--- (user_id, tokens).
+-- In: sequences_of_rows (user_id, tokens), of users of several rows; $purpose, for which a run
+-- draws once. Out: chosen (user_id, tokens).
 CREATE TEMP TABLE chosen AS
 WITH
 

@@ -1,5 +1,5 @@
 -- One sequence a user: the one in most of the user's rows, the first of those if several tie.
--- In: sequences_of_rows (user_id, tokens). Out: chosen (user_id, tokens).
+-- In: sequences_of_rows (user_id, tokens), of users of several rows. Out: chosen (user_id, tokens).
 CREATE TEMP TABLE chosen AS
 WITH
 

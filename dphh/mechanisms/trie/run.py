@@ -64,18 +64,23 @@ def grown_paths(grown: Any, nodes: Sequence[TokenPath]) -> list[TokenPath]:
 
 
 def place_walkers(host: Host, choice: SequenceChoice) -> None:
-    """Choose one sequence of each user for the whole run, and put it at the root."""
+    """Put users' sequences at the root."""
+    _choose_sequences(host, choice)
+    host.run("walkers")
+    # walkers (node, tokens, users): each different sequence, and the number of its users
+    host.drop("contents_of_users", "chosen")
+
+
+def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
+    """Choose one sequence of each user who has several rows; it stays for the whole run."""
     host.open()
-    host.run("sequences_of_rows")
-    # sequences_of_rows (user_id, tokens), of every row
+    host.run("contents_of_users")
+    # contents_of_users (user_id, contents); sequences_of_rows (user_id, tokens)
     if choice == "drawn":
         host.run("sequences_drawn", purpose=ONE_SEQUENCE)
     else:
         host.run("sequences_most_frequent")
     # chosen (user_id, tokens)
-    host.run("walkers")
-    # walkers (node, tokens, users): each different sequence, and the number of its users
-    host.drop("chosen")
 
 
 def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
@@ -111,7 +116,7 @@ def trie_draws(price: Price) -> Draws:
     """What `trie_levels` asks."""
     chosen = "sequences_drawn" if price["choice"] == "drawn" else "sequences_most_frequent"
     known = {"purpose": ONE_SEQUENCE}
-    yield BEFORE_LEVELS, [(step, known) for step in ("sequences_of_rows", chosen, "walkers")]
+    yield BEFORE_LEVELS, [(step, known) for step in ("contents_of_users", chosen, "walkers")]
     walking = "walk_on", renamed("next_walkers", "walkers")
     for level in price.levels:
         purpose = f"trie/level {level.level}"

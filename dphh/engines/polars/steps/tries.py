@@ -1,5 +1,5 @@
-"""TrieHH: `sql/trie`, whose comments explain the steps. What draws, draws on collected frames.
-(Counts are Int64: Polars counts in 32 bits.)"""
+"""TrieHH: one sequence a user, and the votes of users whose prefix is in the trie: `sql/trie`.
+What draws, draws on collected frames."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 @step
-def sequences_of_rows(host: PolarsHost) -> Tables:
+def contents_of_users(host: PolarsHost) -> Tables:
+    """(In SQL this table has each user's contents, which are not yet tokens.)"""
     rows = host.table("tokens_of_rows")
     held = rows.filter((pl.col("tokens").list.len() > 0) | pl.col("user_id").is_null())
-    sequences = host.collect("sequences_of_rows", held)
+    sequences = host.collect("contents_of_users", held)
     refuse_null_users(sequences["user_id"])
-    return {"sequences_of_rows": sequences}
+    return {"contents_of_users": sequences}
 
 
 def refuse_null_users(users: pl.Series) -> None:
@@ -35,7 +36,7 @@ def refuse_null_users(users: pl.Series) -> None:
 @step
 def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     """(To sort each user's sequences alone would take three times as long as this one sort.)"""
-    sequences = host.table("sequences_of_rows")
+    sequences = host.table("contents_of_users")
     counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
     of_several = counts.filter(pl.col("rows") > 1).with_row_index("user")
     users = host.collect("sequences_drawn", of_several)
@@ -44,16 +45,14 @@ def sequences_drawn(host: PolarsHost, *, purpose: str) -> Tables:
     numbered = sequences.join(users.lazy().select("user_id", "user"), on="user_id")
     in_order = numbered.select("user", "tokens").sort("user", *_order_of_sequences())
     places = users["rows"].cum_sum() - users["rows"] + words % users["rows"]
-    drawn = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
-    of_several_rows = users.select("user_id").with_columns(drawn)
-    of_one_row = sequences.join(of_several_rows.lazy(), on="user_id", how="anti")
-    return {"chosen": pl.concat([of_one_row, of_several_rows.lazy()])}
+    chosen = host.collect("sequences_drawn", in_order)["tokens"].gather(places)
+    return {"chosen": users.select("user_id").with_columns(chosen)}
 
 
 @step
 def sequences_most_frequent(host: PolarsHost) -> Tables:
     local_counts = (
-        host.table("sequences_of_rows")
+        host.table("contents_of_users")
         .group_by("user_id", "tokens")
         .agg(appearances=pl.len().cast(pl.Int64))
     )
@@ -72,7 +71,10 @@ def _order_of_sequences() -> list[pl.Expr]:
 
 @step
 def walkers(host: PolarsHost) -> Tables:
-    together = host.table("chosen").group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    chosen = host.table("chosen")
+    of_one_row = host.table("contents_of_users").join(chosen, on="user_id", how="anti")
+    sequences = pl.concat([of_one_row, chosen])
+    together = sequences.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
     return {"walkers": together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")}
 
 
