@@ -83,7 +83,7 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger, tmp_path):
 
 @pytest.mark.parametrize("how", [{}, {"min_users": 5}, {"by": "what", "groups": ["x"]}])
 def test_intervals_of_other_noise_are_refused(written, ledger, how):
-    plan = ngrams(written(TEXTS), max_n=3, epsilon=1.0, delta=1e-6, counts=0.3, **how)
+    plan = ngrams(written(TEXTS), max_n=3, epsilon=8.0, delta=1e-6, counts=0.3, **how)
     made = plan.run(ledger=ledger, engine="polars")
     first = next(iter(made))
     for other in ({"low": first["low"] + 2}, {"high": first["high"] - 2}):
