@@ -71,7 +71,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
     plan = ngrams(corpus, max_n=max_n, epsilon=epsilon, delta=1e-7, max_items=max_items, **options)
     found, spent, known = [], [], []
     exact = {}
-    if asked.counts:
+    if asked.counts != 0:
         rows = exact_ngrams(corpus, max_n=max_n)
         exact = dict(
             zip(map(tuple, rows["tokens"].to_list()), rows["exact_users"].to_list(), strict=True)
@@ -83,7 +83,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
         spent.append(time.process_time() - start)
         rows = release.to_polars()
         found.append(Counter(rows["level"].to_list()))
-        if asked.counts:
+        if asked.counts != 0:
             true = np.array([exact.get(tuple(tokens), 0) for tokens in rows["tokens"].to_list()])
             users, low, high = (rows[column].to_numpy() for column in ("users", "low", "high"))
             holds = (low <= true) & (true <= high)
