@@ -139,19 +139,18 @@ def one_word_each(path: Path, users: int, *_: Any) -> None:
 
 def short_texts(path: Path, users: int, words: int) -> None:
     """A text a user, of so many words of 100,000 kinds."""
-    word = f"'w' || {ranked(100_000, 'u', 'i')}"
-    of_query(
-        path,
-        f"SELECT u AS who, string_agg({word}, ' ') AS what "
-        f"FROM range({users}) AS a(u), range({words}) AS b(i) GROUP BY u",
-    )
+    _texts(path, "t", users, words)
 
 
 def texts_of_users(path: Path, texts: int, users: int) -> None:
     """Texts of 10 words of 100,000 kinds, by users of any number of them."""
+    _texts(path, f"hash(t, 'user') % {users}", texts, 10)
+
+
+def _texts(path: Path, user: str, texts: int, words: int) -> None:
     word = f"'w' || {ranked(100_000, 't', 'i')}"
     of_query(
         path,
-        f"SELECT hash(t, 'user') % {users} AS who, string_agg({word}, ' ') AS what "
-        f"FROM range({texts}) AS a(t), range(10) AS b(i) GROUP BY t",
+        f"SELECT {user} AS who, string_agg({word}, ' ') AS what "
+        f"FROM range({texts}) AS a(t), range({words}) AS b(i) GROUP BY t",
     )
