@@ -188,7 +188,7 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
         outlook = (ledger or Ledger()).outlook(Request.of(price, corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = _account_lines(outlook.accounts) or [("no cap", f"{UNCAPPED}: {WHAT_CAPS}")]
+    lines = _account_lines(outlook.accounts)
     if (takes := share_of_cap_line(outlook)) is not None:
         lines.append(("this run", takes))
     refusal = outlook.refusal
@@ -198,13 +198,16 @@ def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> 
 def paying_accounts_lines(ledger: Ledger, release: Released) -> Lines:
     """What is left in the accounts that paid for this release, if the ledger knows it."""
     run_id = release.manifest["run_id"]
-    labels = {label for run in ledger.runs() if run.run_id == run_id for label in run.accounts}
-    lines = _account_lines(each for each in ledger.accounts() if each.name in labels)
-    return lines or [("ledger", "the ledger that was given does not know this run")]
+    runs = [run for run in ledger.runs() if run.run_id == run_id]
+    if not runs:
+        return [("ledger", "the ledger that was given does not know this run")]
+    labels = {label for run in runs for label in run.accounts}
+    return _account_lines(each for each in ledger.accounts() if each.name in labels)
 
 
 def _account_lines(accounts: Iterable[Account]) -> Lines:
-    return [("account", f"{each.name}: {guarantee_and_usage(each)}") for each in accounts]
+    lines = [("account", f"{each.name}: {guarantee_and_usage(each)}") for each in accounts]
+    return lines or [("no cap", f"{UNCAPPED}: {WHAT_CAPS}")]
 
 
 def share_of_cap_line(outlook: Outlook, cap_name: str | None = None) -> str | None:

@@ -327,6 +327,8 @@ def test_weeks_of_which_nothing_is_told_have_a_page():
 
 def test_the_ledgers_line_is_of_the_accounts_that_paid(ledger, written):
     corpus = written([(who, "hello") for who in range(90)])
+    uncapped = items(corpus, epsilon=0.5, delta=1e-8).run(ledger=ledger)
+    assert "no account holds this corpus" in page_of(uncapped, ledger=ledger)
     ledger.add("survey", corpus, 2.0, 1e-6)
     release = items(corpus, epsilon=1.0, delta=1e-8).run(ledger=ledger)
     said = Seen(page_of(release, ledger=ledger)).text
