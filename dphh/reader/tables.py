@@ -43,7 +43,11 @@ _LINE_NUMBER_PATTERN = re.compile(
     r"CSV Error on Line: (\d{1,18})|JSON.* in line (\d{1,18})", re.DOTALL
 )
 _CSV_FILE_PATTERN = re.compile(r"^  file = (.*)$", re.MULTILINE)
-_JSON_FILE_PATTERN = re.compile(r'^Invalid Input Error: Malformed JSON in file "([^"\n]*)"')
+#: Where rows are read as a stream, DuckDB says so before the error of what fills the stream.
+_JSON_FILE_PATTERN = re.compile(
+    r"^(?:Invalid Input Error: reading the stream registered as 'corpus_rows' failed: IOError: )?"
+    r'Invalid Input Error: Malformed JSON in file "([^"\n]*)"'
+)
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_ERROR = "dphh: no user id"
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")

@@ -45,7 +45,7 @@ EDITS = {
     "is not what dphh writes of what was asked": lambda m: m["parameters"].update(delta=1e-9),
     "hash": lambda m: m.pop(DIGEST_FIELD),
     "field 'events'": lambda m: m.pop("events"),
-    "level 2 has": lambda m: m["levels"][-2].update(released=3),
+    "level 2 has": lambda m: m["levels"][-2].update(released=m["levels"][-2]["released"] + 1),
     "field 'randomness'": lambda m: m.update(is_test=not m["is_test"]),
     "'verb'": lambda m: m.update(verb="census"),
 }
