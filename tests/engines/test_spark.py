@@ -238,16 +238,22 @@ def test_a_session_that_runs_a_task_twice_at_once_is_refused_before_payment(
 
 def test_a_run_leaves_no_view_and_no_table(spark, tmp_path):
     context: Any = spark.sparkContext
+
+    def tables() -> set[int]:
+        return set(context._jsc.getPersistentRDDs())
+
+    of_others = tables()
     with host_on("spark", small(tmp_path), SystemRandomness()) as host:
         host.gather("users", ReadWords(marks_ends=True))
         own = host.spark
-        assert context._jsc.getPersistentRDDs()
+        of_the_run = tables() - of_others
+        assert of_the_run
     assert own.sql("SHOW VIEWS LIKE 'users'").count() == 0
     del own, host
-    for _ in range(50):
+    for _ in range(150):
         gc.collect()
         context._jvm.System.gc()
-        if not context._jsc.getPersistentRDDs():
+        if not of_the_run & tables():
             return
         time.sleep(0.2)
     pytest.fail("Spark still has tables of a run that has ended")
