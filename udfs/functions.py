@@ -88,7 +88,7 @@ class Function:
 
     @property
     def takes_whole_users(self) -> bool:
-        return INTS in self.takes or LONGS in self.takes
+        return any(kind in (INTS, LONGS, PURSE) for kind in self.takes)
 
 
 def list_of_structs(**fields: pa.DataType) -> pa.DataType:
@@ -96,10 +96,9 @@ def list_of_structs(**fields: pa.DataType) -> pa.DataType:
 
 
 WEIGHTS_TYPE = list_of_structs(key=LONG, weight=LONG)
-#: The columns of users' purses: purses, tops, finds.
-PURSES = (LONGS, INTS, INTS)
-PURSES_TYPE = pa.struct([("purses", LONGS), ("tops", INTS), ("finds", INTS)])
-WEIGHTS_AND_PURSES = pa.struct([pa.field("contributions", WEIGHTS_TYPE), *PURSES_TYPE])
+#: The purses of a row's users, in lists (`udfs/rules/forecast.py`).
+PURSE = pa.struct([("rest", LONGS), ("tops", INTS), ("finds", INTS)])
+WEIGHTS_AND_PURSE = pa.struct([("contributions", WEIGHTS_TYPE), ("purse", PURSE)])
 #: The arguments user_hashes, lengths, and the word ids or the keys at the positions.
 USERS_IDS, USERS_KEYS = (LONGS, INTS, INTS), (LONGS, INTS, LONGS)
 ONE_INT, ONE_LONG, ONE_DOUBLE = Constant(pa.int32()), Constant(LONG), Constant(pa.float64())
@@ -189,17 +188,15 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             WEIGHTS_TYPE,
         ),
         "round_1_contributions": Function(
-            round_1_contributions, (INTS, LONGS, *PURSES, LOOKUP), WEIGHTS_TYPE
+            round_1_contributions, (INTS, LONGS, PURSE, LOOKUP), WEIGHTS_TYPE
         ),
         "later_round_contributions": Function(
-            later_round_contributions,
-            (INTS, LONGS, *PURSES, LOOKUP, LOOKUP),
-            WEIGHTS_AND_PURSES,
+            later_round_contributions, (INTS, LONGS, PURSE, LOOKUP, LOOKUP), WEIGHTS_AND_PURSE
         ),
-        "purse_counts": Function(purse_counts, (*PURSES, LOOKUP), WEIGHTS_AND_PURSES),
-        "full_purses": Function(full_purses, (LONGS, ONE_LONG), PURSES_TYPE),
-        "finds": Function(finds_of_users, (INTS, INTS, INTS), INTS),
-        "caps": Function(caps_of_purses, (LONGS, ONE_DOUBLE), LONGS),
+        "purse_counts": Function(purse_counts, (PURSE, LOOKUP), WEIGHTS_AND_PURSE),
+        "full_purses": Function(full_purses, (LONGS, ONE_LONG), PURSE),
+        "finds": Function(finds_of_users, (INTS, INTS, PURSE), PURSE),
+        "caps": Function(caps_of_purses, (PURSE, ONE_DOUBLE), LONGS),
         "contributions_to_counts": Function(
             contributions_to_counts, (INTS, INTS, LONGS, LOOKUP), WEIGHTS_TYPE
         ),

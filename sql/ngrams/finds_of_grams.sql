@@ -5,10 +5,8 @@
 CREATE TEMP TABLE next_purses AS
 SELECT
     held.block,
-    purses.purses,
-    purses.tops,
     dphh_finds(
-        held.lengths, dphh_numbers_of_grams(held.keys, $released), purses.finds
-    ) AS finds
+        held.lengths, dphh_numbers_of_grams(held.keys, $released), purses.purse
+    ) AS purse
 FROM positions AS held
 INNER JOIN purses ON held.block = purses.block;

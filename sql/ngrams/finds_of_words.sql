@@ -5,10 +5,8 @@
 CREATE TEMP TABLE next_purses AS
 SELECT
     held.block,
-    purses.purses,
-    purses.tops,
     dphh_finds(
-        held.lengths, dphh_numbers_of_words(held.ids, held.words, $released), purses.finds
-    ) AS finds
+        held.lengths, dphh_numbers_of_words(held.ids, held.words, $released), purses.purse
+    ) AS purse
 FROM users AS held
 INNER JOIN purses ON held.block = purses.block;

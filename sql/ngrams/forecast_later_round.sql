@@ -1,7 +1,7 @@
 -- Round 2 of a level of the forecast ladder, or its late round (steps 6 and 9 of
 -- docs/ngrams.md): every user shares out a part of their purse over the grams that they hold, in
 -- proportion to the weights of the grams' cells.
--- In, private: positions; purses (block, purses, tops, finds); undecided and absent, as the
+-- In, private: positions; purses (block, purse); undecided and absent, as the
 -- round before left them; $g, the g of each gram (forecast_weights.sql). In, public: $spending,
 -- which part.
 -- Out, private: later_round (key, cell, first, second), the noised weights of the valid grams
@@ -17,7 +17,7 @@ users_of_round AS (
     SELECT
         held.block,
         dphh_later_round_contributions(
-            held.lengths, held.keys, purses.purses, purses.tops, purses.finds, $g, $spending
+            held.lengths, held.keys, purses.purse, $g, $spending
         ) AS made
     FROM positions AS held
     INNER JOIN purses ON held.block = purses.block
@@ -26,9 +26,7 @@ users_of_round AS (
 SELECT
     users_of_round.block,
     users_of_round.made.contributions,
-    users_of_round.made.purses,
-    users_of_round.made.tops,
-    users_of_round.made.finds
+    users_of_round.made.purse
 FROM users_of_round;
 
 CREATE TEMP TABLE later_round AS

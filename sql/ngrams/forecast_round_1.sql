@@ -1,7 +1,7 @@
 -- Round 1 of a level of the forecast ladder (step 2 of docs/ngrams.md): what every user adds,
 -- evenly, to the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (block, user_hashes, lengths, keys), where valid grams stand, each row
--- with lists of many whole users; purses (block, purses, tops, finds), what each user may still
+-- with lists of many whole users; purses (block, purse), what each user may still
 -- spend. Level 1 with a list of words has this form too: a listed word's key is its number in
 -- the list; the keys of other words are $first_unlisted_key or more (-1: there is no list), and
 -- unlisted_words (word, key) has these words.
@@ -25,9 +25,7 @@ WITH
 users_contributions AS (
     SELECT
         unnest(
-            dphh_round_1_contributions(
-                held.lengths, held.keys, purses.purses, purses.tops, purses.finds, $spending
-            )
+            dphh_round_1_contributions(held.lengths, held.keys, purses.purse, $spending)
         ) AS contribution
     FROM positions AS held
     INNER JOIN purses ON held.block = purses.block

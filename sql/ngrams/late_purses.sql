@@ -9,16 +9,14 @@ WITH
 users_of_round AS (
     SELECT
         block,
-        dphh_purse_counts(purses, tops, finds, $spending) AS made
+        dphh_purse_counts(purse, $spending) AS made
     FROM purses
 )
 
 SELECT
     users_of_round.block,
     users_of_round.made.contributions,
-    users_of_round.made.purses,
-    users_of_round.made.tops,
-    users_of_round.made.finds
+    users_of_round.made.purse
 FROM users_of_round;
 
 CREATE TEMP TABLE round_1_sums AS

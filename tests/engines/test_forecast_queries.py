@@ -20,6 +20,7 @@ from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, update_positions
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.testing import SeededRandomness
+from dphh.udfs.functions import PURSE
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.table import Bins
 from dphh.udfs.rules.forecast import Spending
@@ -145,9 +146,8 @@ def test_absent_grams_that_passed_are_candidates_no_more(left_over):
         "block": pa.array([0]), "user_hashes": pa.array([[7]]),
         "lengths": pa.array([[2]], pa.list_(pa.int32())), "keys": pa.array([[1, -1]]),
     }))  # fmt: skip
-    top, none = (pa.array([[number]], pa.list_(pa.int32())) for number in (2, 0))
-    purses = {"block": [0], "purses": [[100]], "tops": top, "finds": none}
-    left_over.put("purses", pa.table(purses))
+    purse = pa.array([{"rest": [100], "tops": [2], "finds": [0]}], PURSE)
+    left_over.put("purses", pa.table({"block": pa.array([0]), "purse": purse}))
     left_over.put("planned", table_of(planned))
     left_over.bring("g", "forecast_weights", to="positions")
     noise = {"sigma": SIGMA, "purpose": "late"}

@@ -34,8 +34,7 @@ from tests.forecast.test_absent import SYSTEM, alike, small
 
 RANDOM = np.random.default_rng(58)
 PURSE = 5_000
-COLUMNS = ("purses", "tops", "finds")
-Columns = tuple[Any, Any, Any]
+COLUMNS = ("rest", "tops", "finds")
 #: Users keep at least 4 finds of 90 each.
 RESERVES = (None, Reserve(each=90, least=4, most=30))
 
@@ -44,9 +43,13 @@ def lists(*rows: Any, kind: Any = None) -> Any:
     return pa.array([list(row) for row in rows], pa.list_(kind or pa.int64()))
 
 
-def of_one_user(purse: list[int]) -> Columns:
-    left, top, finds = (lists([number]) for number in purse)
-    return left, top, finds
+def purse_of(*columns: Any) -> Any:
+    """What is left, the highest level and the finds, each as a list a row."""
+    return pa.StructArray.from_arrays(columns, COLUMNS)
+
+
+def of_one_user(purse: list[int]) -> Any:
+    return purse_of(*(lists([number]) for number in purse))
 
 
 def texts_of(user: np.random.Generator) -> list[int]:
@@ -64,15 +67,15 @@ def spending_of(level: int, levels: int, late: bool = False) -> Spending:
 def squares_and_purse(user: list[int], columns: list[int], spent: Spending, g: Any) -> Any:
     """Of one user alone: the squared norm added, and what is left, after the rounds of a level."""
     lengths, keys = lists([len(user)], kind=pa.int32()), lists(user)
-    purses = of_one_user(columns)
+    purse = of_one_user(columns)
     added = 0
     if not spent.late:
-        drawn = round_1_contributions(lengths, keys, *purses, spent).flatten()
+        drawn = round_1_contributions(lengths, keys, purse, spent).flatten()
         added += sum(weight**2 for weight in drawn.field("weight").to_pylist())
     found = (KeyIndex(np.arange(31)), g)
-    made = later_round_contributions(lengths, keys, *purses, found, spent)
+    made = later_round_contributions(lengths, keys, purse, found, spent)
     weights = made.field("contributions").flatten().field("weight").to_pylist()
-    after = [made.field(name).flatten()[0].as_py() for name in COLUMNS]
+    after = [of.flatten()[0].as_py() for of in made.field("purse").flatten()]
     return added + sum(weight**2 for weight in weights), after
 
 
@@ -93,9 +96,9 @@ def test_no_user_adds_more_than_the_purse_whatever_the_rounds_of_a_run(reserve: 
             squares, columns = squares_and_purse(user, columns, spent, g)
             assert squares <= before - columns[0] <= before - kept
         left, late = columns[0], Spending(PURSE, 40, (ONE_PART,) * 8, reserve=reserve)
-        counted = purse_counts(*of_one_user(columns), late)
+        counted = purse_counts(of_one_user(columns), late)
         of_count = counted.field("contributions").flatten().field("weight").to_pylist()
-        after = counted.field("purses").flatten()[0].as_py()
+        after = counted.field("purse").field("rest").flatten()[0].as_py()
         assert sum(weight**2 for weight in of_count) <= left - after <= left - kept
 
 
@@ -115,18 +118,17 @@ def test_what_a_user_adds_and_keeps_is_the_same_beside_any_others(
             lists(*([len(user) for user in users[row]] for row in rows), kind=pa.int32()),
             lists(*([key for user in users[row] for key in user] for row in rows)),
         )
-        left, top, found_so_far = (
-            lists(*(column[row] for row in rows)) for column in (purses, tops, finds)
+        purse = purse_of(
+            *(lists(*(column[row] for row in rows)) for column in (purses, tops, finds))
         )
-        purse = left, top, found_so_far
-        first = round_1_contributions(*columns, *purse, spending).flatten()
-        later = later_round_contributions(*columns, *purse, found, spending)
-        of_finds = finds_of_users(*columns, purse[2]).flatten().to_pylist()
+        first = round_1_contributions(*columns, purse, spending).flatten()
+        later = later_round_contributions(*columns, purse, found, spending)
+        of_finds = finds_of_users(*columns, purse).field("finds").flatten().to_pylist()
         sums: Counter[tuple[str, int]] = Counter()
         for name, drawn in (("1", first), ("2", later.field("contributions").flatten())):
             for key, weight in zip(*(drawn.field(i).to_pylist() for i in (0, 1)), strict=True):
                 sums[name, key] += weight
-        kept = [later.field(name).flatten().to_pylist() for name in COLUMNS]
+        kept = [of.flatten().to_pylist() for of in later.field("purse").flatten()]
         return +sums, of_finds, kept
 
     rows = ([slice(i, i + 1) for i in range(60)], [slice(0, 60)], [slice(0, 7), slice(7, 60)])
@@ -140,14 +142,15 @@ def test_what_a_user_adds_and_keeps_is_the_same_beside_any_others(
 def test_purses_of_other_users_are_refused():
     spending = Spending(PURSE, 100)
     lengths, keys = lists([2, 2], [2], kind=pa.int32()), lists([1, -1, 2, -1], [3, -1])
-    for purses in (lists([5], [5, 5]), lists([5, 5, 5], [])):
+    for column in (lists([5], [5, 5]), lists([5, 5, 5], [])):
+        purse = purse_of(column, column, column)
         with pytest.raises(RuntimeError, match="purses of other users"):
-            round_1_contributions(lengths, keys, purses, purses, purses, spending)
+            round_1_contributions(lengths, keys, purse, spending)
         with pytest.raises(RuntimeError, match="purses of other users"):
-            finds_of_users(lengths, keys, purses)
+            finds_of_users(lengths, keys, purse)
         with pytest.raises(RuntimeError, match="purses of other users"):
             found = KeyIndex(np.arange(31)), np.ones(31, dtype=np.int64)
-            later_round_contributions(lengths, keys, purses, purses, purses, found, spending)
+            later_round_contributions(lengths, keys, purse, found, spending)
 
 
 def left_to_a_late_round(thresholds: Any, law: Bins, grams: int) -> tuple[Any, Any]:

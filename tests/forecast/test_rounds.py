@@ -122,44 +122,35 @@ class Block:
     """Users whom the product's functions look at together, in blocks."""
 
     blocks: list[list[list[list[int]]]]
-    purses: pa.Array
-    tops: pa.Array
-    finds: pa.Array
+    purse: pa.Array
 
     @classmethod
     def of(cls, blocks, purse):
         hashes = arrays([[0] * len(block) for block in blocks], pa.int64())
-        return cls(blocks, *full_purses(hashes, purse).flatten())
-
-    @property
-    def columns(self):
-        return self.purses, self.tops, self.finds
+        return cls(blocks, full_purses(hashes, purse))
 
     def find(self, level, numbers):
         """The grams of these numbers are found: what each user holds of them is added."""
         lengths, keys = self.at(level)
         of_keys = [[numbers.get(key, -1) for key in block] for block in keys.to_pylist()]
-        self.finds = finds_of_users(lengths, arrays(of_keys, pa.int64()), self.finds)
+        self.purse = finds_of_users(lengths, arrays(of_keys, pa.int64()), self.purse)
 
     def at(self, level):
         return columns([[user[level] for user in block] for block in self.blocks])
 
     def round_1(self, level, how):
         lengths, keys = self.at(level)
-        purses = self.purses, self.tops, self.finds
-        return added(round_1_contributions(lengths, keys, *purses, how))
+        return added(round_1_contributions(lengths, keys, self.purse, how))
 
     def later(self, level, g, how):
         lengths, keys = self.at(level)
-        purses = self.purses, self.tops, self.finds
-        return self.after(later_round_contributions(lengths, keys, *purses, g, how))
+        return self.after(later_round_contributions(lengths, keys, self.purse, g, how))
 
     def counts(self, how):
-        return self.after(purse_counts(self.purses, self.tops, self.finds, how))
+        return self.after(purse_counts(self.purse, how))
 
     def after(self, made):
-        names = "purses", "tops", "finds"
-        self.purses, self.tops, self.finds = (made.field(name) for name in names)
+        self.purse = made.field("purse")
         return added(made.field("contributions"))
 
 
@@ -239,13 +230,13 @@ def test_over_a_whole_ladder_each_user_spends_a_purse_and_no_more(texts, purse, 
         for person, user in zip(people, everybody, strict=True):
             person.later(user[level], by_key, how)
         agree(sums)
-        assert lists_in(block.purses) == [person.purse for person in people]
-        assert lists_in(block.tops) == [person.top for person in people]
+        assert lists_in(block.purse.field("rest")) == [person.purse for person in people]
+        assert lists_in(block.purse.field("tops")) == [person.top for person in people]
         found = rng.permutation(KEYS)[: rng.integers(len(KEYS))].tolist()
         block.find(level, {key: number for number, key in enumerate(found)})
         for person, user in zip(people, everybody, strict=True):
             person.finds += len({*user[level]} & {*found})
-        assert lists_in(block.finds) == [person.finds for person in people]
+        assert lists_in(block.purse.field("finds")) == [person.finds for person in people]
     sums = block.counts(counting)
     for person in people:
         person.is_counted(counting)
@@ -257,9 +248,9 @@ def test_over_a_whole_ladder_each_user_spends_a_purse_and_no_more(texts, purse, 
         for person, user in zip(people, everybody, strict=True):
             person.later(user[level], by_key, how)
         agree(sums)
-    assert lists_in(block.purses) == [person.purse for person in people]
+    assert lists_in(block.purse.field("rest")) == [person.purse for person in people]
     kept = 0 if counting.reserve is None else counting.reserve.each * counting.reserve.least
-    assert min([purse, *lists_in(block.purses)]) >= min(kept, purse)
+    assert min([purse, *lists_in(block.purse.field("rest"))]) >= min(kept, purse)
 
 
 def test_a_block_that_is_divided_gives_what_one_user_after_another_gives():
@@ -274,8 +265,10 @@ def test_a_block_that_is_divided_gives_what_one_user_after_another_gives():
     alone = [Block.of([[user]], purse) for user in users]
     assert together.round_1(0, how) == total(each.round_1(0, how) for each in alone)
     assert together.later(0, g, how) == total(each.later(0, g, how) for each in alone)
-    assert lists_in(together.purses) == [left for each in alone for left in lists_in(each.purses)]
-    assert len(set(lists_in(together.purses))) == 2
+    assert lists_in(together.purse.field("rest")) == [
+        left for each in alone for left in lists_in(each.purse.field("rest"))
+    ]
+    assert len(set(lists_in(together.purse.field("rest")))) == 2
 
 
 def test_who_holds_nothing_pays_nothing_and_who_spent_all_holds_as_before():
@@ -285,11 +278,11 @@ def test_who_holds_nothing_pays_nothing_and_who_spent_all_holds_as_before():
     g = KeyIndex(KEYS), np.full(len(KEYS), 64)
     assert block.round_1(0, how)[int(KEYS[3])] == isqrt(500 * 98 // 100)
     assert block.later(0, g, how) == {int(KEYS[3]): isqrt(3_500)}
-    assert lists_in(block.purses) == [4_000, 0]
+    assert lists_in(block.purse.field("rest")) == [4_000, 0]
     # The next level: the row is there, with the weight 0.
     assert block.round_1(0, how) == {int(KEYS[3]): 0}
     assert block.later(0, g, how) == {}
-    assert lists_in(block.tops) == [0, 2]
+    assert lists_in(block.purse.field("tops")) == [0, 2]
 
 
 def test_round_2_takes_off_what_round_1_took_beside_its_own_reserve():
@@ -302,7 +295,7 @@ def test_round_2_takes_off_what_round_1_took_beside_its_own_reserve():
     assert sums[key] == isqrt(3_000 * 93 // 100)
     assert sorted(sums.values()) == [isqrt(30), isqrt(30), isqrt(150), sums[key]]
     assert block.later(0, (KeyIndex(KEYS), np.full(len(KEYS), 64)), how) == {key: isqrt(900)}
-    assert lists_in(block.purses) == [100]
+    assert lists_in(block.purse.field("rest")) == [100]
 
 
 def test_a_round_that_is_not_the_first_refuses_a_gram_that_round_1_did_not_name():

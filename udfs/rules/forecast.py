@@ -14,7 +14,7 @@ own keys and purse, and on public numbers (`Spending`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any
 
@@ -201,45 +201,50 @@ def levels_to_climb(lengths: Integers, keys: Integers, most: int) -> tuple[Integ
 
 @dataclass(frozen=True, eq=False)
 class _Purses:
-    """The columns of `purses`, one number for each user of all rows: what is left, the highest
-    level above 1 on which the user held a valid gram, and how many finds the user holds."""
+    """The column `purse`, with a number for each user of all rows: what is left, the highest level
+    above 1 on which the user held a valid gram, and how many finds the user holds."""
 
-    left: Integers
+    rest: Integers
     tops: Integers
     finds: Integers
+    #: How many users each row has.
+    users_of_rows: Integers
 
     @classmethod
-    def of_columns(cls, *columns: Any) -> _Purses:
-        return cls(*(values_of(one_array(column)).astype(np.int64) for column in columns))
+    def of_column(cls, column: Any) -> _Purses:
+        lists = one_array(column).flatten()
+        rest, tops, finds = (values_of(each).astype(np.int64) for each in lists)
+        return cls(rest, tops, finds, lengths_of(lists[0]))
+
+    @classmethod
+    def beside(cls, column: Any, lengths: Any) -> _Purses:
+        """Each row must have as many purses as users: else a user would spend a neighbour's."""
+        purses = cls.of_column(column)
+        if not np.array_equal(lengths_of(lengths), purses.users_of_rows):
+            raise RuntimeError("a defect, please report: a row has the purses of other users")
+        return purses
 
     def of(self, users: slice) -> _Purses:
-        return _Purses(self.left[users], self.tops[users], self.finds[users])
+        return replace(self, rest=self.rest[users], tops=self.tops[users], finds=self.finds[users])
 
-    def in_lists(self, users_of_rows: Integers) -> dict[str, pa.Array]:
-        kinds: dict[str, Any] = {"purses": np.int64, "tops": np.int32, "finds": np.int32}
-        columns = zip(kinds.items(), (self.left, self.tops, self.finds), strict=True)
-        return {name: lists_of(users_of_rows, of.astype(kind)) for (name, kind), of in columns}
+    def as_column(self) -> pa.Array:
+        small = (of.astype(np.int32) for of in (self.tops, self.finds))
+        lists = [lists_of(self.users_of_rows, of) for of in (self.rest, *small)]
+        return pa.StructArray.from_arrays(lists, ["rest", "tops", "finds"])
 
 
 def _spent_in_round_1(
-    spending: Spending, purse: _Purses, held: HeldKeys, longer: Integers
+    spending: Spending, purses: _Purses, held: HeldKeys, longer: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """What users of these purses spend in round 1; what they could; and how many finds they are
     expected to hold."""
-    expected = spending.expected(purse.finds, held.key_counts, longer)
-    free = spending.to_spend(purse.left, expected)
+    expected = spending.expected(purses.finds, held.key_counts, longer)
+    free = spending.to_spend(purses.rest, expected)
     return spending.of_round_1(free, held.key_counts > 0), free, expected
 
 
-def round_1_contributions(
-    lengths: Any,
-    keys: Any,
-    purses: Any,
-    tops: Any,
-    finds: Any,
-    spending: Spending,
-) -> pa.Array:
-    """`dphh_round_1_contributions(lengths, keys, purses.*, spending)`: what the users of all
+def round_1_contributions(lengths: Any, keys: Any, purse: Any, spending: Spending) -> pa.Array:
+    """`dphh_round_1_contributions(lengths, keys, purse, spending)`: what the users of all
     these rows add in round 1: to their valid grams; to the key -1 - bin of their list size; and to
     the keys below those, of the cells of their purses.
 
@@ -249,16 +254,15 @@ def round_1_contributions(
     gives it some weight would change what all its other holders give in round 2.
     """
     rows = one_array(lengths)
-    check_users_of_purses(rows, one_array(purses))
     counts, held_keys = values_of(rows), values_of(one_array(keys))
-    all_purses = _Purses.of_columns(purses, tops, finds)
+    all_purses = _Purses.beside(purse, rows)
     sums = []
     for users, positions, held in pieces_of_users(counts, held_keys):
-        sizes, purse = held.key_counts, all_purses.of(users)
+        sizes, purses = held.key_counts, all_purses.of(users)
         climbs, longer = levels_to_climb(
             counts[users], held_keys[positions], len(spending.parts) - 1
         )
-        spent, free, expected = _spent_in_round_1(spending, purse, held, longer)
+        spent, free, expected = _spent_in_round_1(spending, purses, held, longer)
         of_grams = spent * spending.parts_for_grams
         each = floor_roots(of_grams // (COUNTS_DIVISOR * np.maximum(sizes, 1)))
         sums.append(sums_by_key(held.keys, each.take(held.owner), keeps_zeros=True))
@@ -273,15 +277,13 @@ def round_1_contributions(
 def later_round_contributions(
     lengths: Any,
     keys: Any,
-    purses: Any,
-    tops: Any,
-    finds: Any,
+    purse: Any,
     g_by_gram: tuple[KeyIndex, Integers],
     spending: Spending,
 ) -> pa.Array:
-    """`dphh_later_round_contributions(lengths, keys, purses.*, g, spending)`: what the users of all
-    these rows add in round 2 or in a late round; what is left of their purses after it (and after
-    round 1, which a late round does not have); and the other columns of `purses`.
+    """`dphh_later_round_contributions(lengths, keys, purse, g, spending)`: what the users of all
+    these rows add in round 2 or in a late round; and their purses after it (and after round 1,
+    which a late round does not have).
 
     `g_by_gram` has an index of all grams that any user holds, as round 1 noised them, and the g of
     each, so that given earlier outputs g does not depend on who else holds a gram. Grams of weight
@@ -292,97 +294,80 @@ def later_round_contributions(
     if g_of_grams.max(initial=0) >= WEIGHTS_BELOW:
         raise ValueError(f"no plan has weights of {WEIGHTS_BELOW:,} or more")
     rows = one_array(lengths)
-    check_users_of_purses(rows, one_array(purses))
     counts, held_keys = values_of(rows), values_of(one_array(keys))
-    all_purses = _Purses.of_columns(purses, tops, finds)
-    sums, after, highest = [], all_purses.left.copy(), all_purses.tops.copy()
+    all_purses = _Purses.beside(purse, rows)
+    sums, after, highest = [], all_purses.rest.copy(), all_purses.tops.copy()
     for users, positions, held in pieces_of_users(counts, held_keys):
         new = first_occurrences(held.keys)  # the pairs of a gram stand side by side
         places = grams.indices(held.keys.take(new))
         if places.min(initial=0) < 0:
             raise RuntimeError("a defect, please report: a round has a gram that round 1 did not")
         g = np.repeat(g_of_grams.take(places), np.diff(new, append=len(held.keys)))
-        holds, purse = held.key_counts > 0, all_purses.of(users)
-        highest[users] = np.where(holds, np.maximum(purse.tops, spending.level), purse.tops)
-        left, undecided = purse.left, np.bincount(held.owner[g > 0], minlength=len(holds))
+        holds, purses = held.key_counts > 0, all_purses.of(users)
+        highest[users] = np.where(holds, np.maximum(purses.tops, spending.level), purses.tops)
+        left, undecided = purses.rest, np.bincount(held.owner[g > 0], minlength=len(holds))
         if spending.late:
-            climbs = np.maximum(purse.tops - spending.level, 0)
+            climbs = np.maximum(purses.tops - spending.level, 0)
             longer = np.zeros_like(climbs)
         else:
             most = len(spending.parts) - 1
             climbs, longer = levels_to_climb(counts[users], held_keys[positions], most)
-            left = left - _spent_in_round_1(spending, purse, held, longer)[0]
-        expected = spending.expected(purse.finds, undecided, longer)
+            left = left - _spent_in_round_1(spending, purses, held, longer)[0]
+        expected = spending.expected(purses.finds, undecided, longer)
         free = spending.to_spend(left, expected, later=True)
         squares = np.bincount(held.owner, g * g, len(holds)).astype(np.int64)
         spent = spending.of_later_round(free, climbs, squares)
         weights = weights_in_proportion(floor_roots(spent), g, held.owner, len(holds))
         sums.append(sums_by_key(held.keys, weights))
         after[users] = left - spent
-    return _contributions_and_purses(
-        len(rows), sums, purses, _Purses(after, highest, all_purses.finds)
-    )
+    return _contributions_and_purse(sums, replace(all_purses, rest=after, tops=highest))
 
 
-def purse_counts(purses: Any, tops: Any, finds: Any, spending: Spending) -> pa.Array:
-    """`dphh_purse_counts(purses.*, spending)`: every user who held a valid gram of any level spends
+def purse_counts(purse: Any, spending: Spending) -> pa.Array:
+    """`dphh_purse_counts(purse, spending)`: every user who held a valid gram of any level spends
     a little on being counted, in the cell of the purse and of the levels from 2 to the top."""
-    rows, purse = one_array(purses), _Purses.of_columns(purses, tops, finds)
-    nothing = np.zeros_like(purse.left)
-    free = spending.to_spend(purse.left, spending.expected(purse.finds, nothing, nothing))
-    spent = spending.of_round_1(free, purse.tops > 0)
-    counting = np.flatnonzero(purse.tops > 0)
-    cells = -1 - spending.cells_of_purses(free, np.maximum(purse.tops - 2, 0))[counting]
+    purses = _Purses.of_column(purse)
+    nothing = np.zeros_like(purses.rest)
+    free = spending.to_spend(purses.rest, spending.expected(purses.finds, nothing, nothing))
+    spent = spending.of_round_1(free, purses.tops > 0)
+    counting = np.flatnonzero(purses.tops > 0)
+    cells = -1 - spending.cells_of_purses(free, np.maximum(purses.tops - 2, 0))[counting]
     order = np.argsort(cells, kind="stable")
     added = sums_by_key(cells[order], floor_roots(spent)[counting][order])
-    after = _Purses(purse.left - spent, purse.tops, purse.finds)
-    return _contributions_and_purses(len(rows), [added], purses, after)
+    return _contributions_and_purse([added], replace(purses, rest=purses.rest - spent))
 
 
-def caps_of_purses(purses: Any, scale: float) -> pa.Array:
-    """`dphh_caps(purses, scale)`: what is left of each purse, on the grid of the counts: rounded
+def caps_of_purses(purse: Any, scale: float) -> pa.Array:
+    """`dphh_caps(purse, scale)`: what is left of each purse, on the grid of the counts: rounded
     down, with more than the error of the floats."""
-    rows = one_array(purses)
-    caps = np.floor(values_of(rows) * (scale * (1 - 2**-40))).astype(np.int64)
-    return lists_of(lengths_of(rows), caps)
+    purses = _Purses.of_column(purse)
+    caps = np.floor(purses.rest * (scale * (1 - 2**-40))).astype(np.int64)
+    return lists_of(purses.users_of_rows, caps)
 
 
-def finds_of_users(lengths: Any, grams: Any, finds: Any) -> pa.Array:
-    """`dphh_finds(lengths, grams, finds)`: to each user's earlier finds, how many released grams of
+def finds_of_users(lengths: Any, grams: Any, purse: Any) -> pa.Array:
+    """`dphh_finds(lengths, grams, purse)`: adds to each user's finds how many released grams of
     this level the user holds. `grams` are their numbers at the user's positions, or below 0."""
     rows = one_array(lengths)
-    check_users_of_purses(rows, one_array(finds))
-    counts = values_of(rows)
+    counts, purses = values_of(rows), _Purses.beside(purse, rows)
     users = np.repeat(np.arange(len(counts)), counts)
     _, owner = distinct_pairs(values_of(one_array(grams)), users)
     held = np.bincount(owner, minlength=len(counts))
-    so_far = held.astype(np.int32) + values_of(one_array(finds))
-    return lists_of(lengths_of(rows), so_far)
+    return replace(purses, finds=purses.finds + held).as_column()
 
 
-def _contributions_and_purses(
-    row_count: int, sums: list[tuple[Integers, Integers]], purses: Any, after: _Purses
-) -> pa.Array:
-    columns = {
-        "contributions": all_in_first_row(row_count, *_concatenated(sums)),
-        **after.in_lists(lengths_of(one_array(purses))),
-    }
-    return pa.StructArray.from_arrays([*columns.values()], [*columns])
+def _contributions_and_purse(sums: list[tuple[Integers, Integers]], after: _Purses) -> pa.Array:
+    contributions = all_in_first_row(len(after.users_of_rows), *_concatenated(sums))
+    return pa.StructArray.from_arrays(
+        [contributions, after.as_column()], ["contributions", "purse"]
+    )
 
 
 def full_purses(user_hashes: Any, purse: int) -> pa.Array:
-    """`dphh_full_purses(user_hashes, purse)`: the columns of `purses` before any round, for each
-    user of a row."""
+    """`dphh_full_purses(user_hashes, purse)`: the purses of a row's users before any round."""
     users = lengths_of(one_array(user_hashes))
     full, nothing = (np.full(int(users.sum()), number) for number in (purse, 0))
-    columns = _Purses(full, nothing, nothing).in_lists(users)
-    return pa.StructArray.from_arrays([*columns.values()], [*columns])
-
-
-def check_users_of_purses(lengths: Any, purses: Any) -> None:
-    """Each row must have as many purses as users: else a user would spend a neighbour's purse."""
-    if not np.array_equal(lengths_of(lengths), lengths_of(purses)):
-        raise RuntimeError("a defect, please report: a row has the purses of other users")
+    return _Purses(full, nothing, nothing, users).as_column()
 
 
 def _concatenated(sums: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:

@@ -101,6 +101,10 @@ def _argument(
         return lists_of(np.array([len(numbers)]), numbers)
     if isinstance(kind, Constant):
         return column[0].as_py()
+    if pa.types.is_struct(kind):
+        fields = zip(kind, column.flatten(), strict=True)
+        lists = [_argument(field.type, of, words, objects) for field, of in fields]
+        return pa.StructArray.from_arrays(lists, [field.name for field in kind])
     # Cast as in DuckDB: in Spark small numbers have four bytes, in which functions would overflow.
     return column.cast(kind) if pa.types.is_integer(kind) else column
 

@@ -100,7 +100,7 @@ def counted_users(host: PolarsHost, *, given: Any) -> Tables:
 def counts_within_purses(host: PolarsHost, *, scale: float) -> Tables:
     counted = host.table("counted_users").select("block", "lengths", "ids")
     capped = counted.join(host.table("purses"), on="block")
-    caps = host.call("caps", "purses", scale)
+    caps = host.call("caps", "purse", scale)
     return {"capped_users": capped.select("block", "lengths", "ids", caps=caps)}
 
 

@@ -15,7 +15,6 @@ from dphh.udfs.noise.table import Bins
 if TYPE_CHECKING:
     from dphh.engines.polars.host import PolarsHost
 
-PURSES_COLUMNS = ("purses", "tops", "finds")
 POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 
 
@@ -102,7 +101,7 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
 @step
 def full_purses(host: PolarsHost, *, purse: int) -> Tables:
     full = host.call("full_purses", "user_hashes", purse)
-    return {"purses": host.table("users").select("block", full=full).unnest("full")}
+    return {"purses": host.table("users").select("block", purse=full)}
 
 
 @step
@@ -119,8 +118,9 @@ def _with_finds(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
     """Purses with how many of these numbered grams each user holds, added to earlier finds."""
     held = host.table(table).select("block", "lengths", grams=grams)
     joined = held.join(host.table("purses"), on="block")
-    finds = host.call("finds", "lengths", "grams", "finds")
-    return {"next_purses": joined.select("block", "purses", "tops", finds=finds)}
+    return {
+        "next_purses": joined.select("block", purse=host.call("finds", "lengths", "grams", "purse"))
+    }
 
 
 @step
@@ -135,8 +135,7 @@ def forecast_round_1(
     purpose: str,
 ) -> Tables:
     held = host.table("positions").join(host.table("purses"), on="block")
-    columns = "lengths", "keys", *PURSES_COLUMNS
-    sums = histogram(host, held, "round_1_contributions", *columns, spending)
+    sums = histogram(host, held, "round_1_contributions", "lengths", "keys", "purse", spending)
     round_1_sums = host.collect("forecast_round_1", sums)
 
     grams = round_1_sums.lazy().filter(pl.col("key") >= 0)
@@ -235,8 +234,7 @@ def forecast_later_round(
     host: PolarsHost, *, spending: Any, g: Any, sigma: int, purpose: str
 ) -> Tables:
     held = host.table("positions").join(host.table("purses"), on="block")
-    columns = "lengths", "keys", *PURSES_COLUMNS
-    made = host.call("later_round_contributions", *columns, g, spending)
+    made = host.call("later_round_contributions", "lengths", "keys", "purse", g, spending)
     users = host.collect("forecast_later_round", held.select("block", made=made).unnest("made"))
     sums = summed(users.lazy().select("contributions"))
     # Every gram of round 1 gets noise, also those to which no user adds weight here.
@@ -252,7 +250,7 @@ def forecast_later_round(
     return {
         "later_round": noised.rename({"noisy": "second"}),
         "absent_counts": absent.with_columns(nonpositive=nonpositive),
-        "next_purses": users.select("block", *PURSES_COLUMNS),
+        "next_purses": users.select("block", "purse"),
     }
 
 
@@ -292,10 +290,10 @@ def forecast_undecided(host: PolarsHost, *, bins: int, sigma: int, purpose: str)
 @step
 def late_purses(host: PolarsHost, *, spending: Any) -> Tables:
     purses = host.table("purses")
-    made = host.call("purse_counts", *PURSES_COLUMNS, spending)
+    made = host.call("purse_counts", "purse", spending)
     users = host.collect("late_purses", purses.select("block", made=made).unnest("made"))
     sums = host.collect("late_purses", summed(users.lazy().select("contributions")))
-    return {"round_1_sums": sums, "next_purses": users.select("block", *PURSES_COLUMNS)}
+    return {"round_1_sums": sums, "next_purses": users.select("block", "purse")}
 
 
 @step

@@ -158,7 +158,7 @@ def draw_late_rounds(
     spending = Spending(full_purse, counted_for, reserve=reserve)
     host.run("late_purses", spending=Lookup(spending))
     host.rename_replacing("next_purses", "purses")
-    # purses (block, purses, tops, finds)
+    # purses (block, purse)
     weight, purpose = int(counted_for**0.5), "ngrams/forecast, late purses"
     counts = users_counted(host, bins, PURSE_PARTS * (top - 1), weight, purpose)
     # counts (top level, part of a purse): noised, how many users

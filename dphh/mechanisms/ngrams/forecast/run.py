@@ -111,7 +111,7 @@ def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int
     masses_before = np.array([masses.sum()])
     in_full = 0 if counting is None else counting.within_purses
     host.run("full_purses", purse=purse)
-    # purses (block, purses, tops, finds)
+    # purses (block, purse)
     drawn = [table_of_grams(0, np.empty(0, np.int64), np.empty(0))]
     undecided: list[Undecided] = []
     likely = float(purse)

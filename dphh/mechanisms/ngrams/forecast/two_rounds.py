@@ -343,7 +343,7 @@ def draw_later_round(host: Host, planned: Any, bins: Bins, spending: Spending, p
     host.run("forecast_later_round", spending=Lookup(spending), **noise_parameters(bins, purpose))
     # later_round (key, name, cell, first, second); absent_counts (cell, grams, nonpositive)
     host.rename_replacing("next_purses", "purses")
-    # purses (block, purses, tops, finds), after the round
+    # purses (block, purse), after the round
     return host.take("forecast_nonpositive_counts")
 
 

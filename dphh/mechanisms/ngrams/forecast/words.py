@@ -141,7 +141,7 @@ def draw_words_with_prior(host: Host, planned: ListedWordsLevel, prior: Prior, p
     # positions (user_hashes, lengths, keys)
     level = level_of_listed_words(planned, prior)
     host.run("full_purses", purse=level.full_purse)
-    # purses (block, purses, tops, finds)
+    # purses (block, purse)
     drawn = draw_two_rounds(host, level, purpose)
     host.drop("positions", "listed", "unlisted_words", "purses", *ROUND_TABLES)
     return table_of_words(prior.vocabulary, drawn)
