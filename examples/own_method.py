@@ -26,7 +26,7 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws, steps_of
 from dphh.mechanisms.set_union import gaussian, sips
-from dphh.mechanisms.set_union.draws import draw_separately, draw_words, separate_draws
+from dphh.mechanisms.set_union.draws import draw_in_order, draw_words, draws_in_order
 from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     ReweighedLevel,
@@ -99,7 +99,7 @@ def by_shares(*parts: float) -> SetUnionMethod:
     ) -> RoundsAndCost:
         return price_rounds(epsilon, delta, shares, [max_items] * len(parts), counting)
 
-    return SetUnionMethod(sips.THEOREM, priced, draw_separately, separate_draws)
+    return SetUnionMethod(sips.THEOREM, priced, draw_in_order, draws_in_order)
 
 
 def by_hand(sigma: float, threshold: float) -> SetUnionMethod:
@@ -123,7 +123,7 @@ def by_hand(sigma: float, threshold: float) -> SetUnionMethod:
             )
         return (level,), events, (("noise and new items", cost),)
 
-    return SetUnionMethod(gaussian.THEOREM, priced, draw_separately, separate_draws)
+    return SetUnionMethod(gaussian.THEOREM, priced, draw_in_order, draws_in_order)
 
 
 def main(engine: str = "duckdb") -> Release:

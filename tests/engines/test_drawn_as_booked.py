@@ -337,9 +337,8 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
     released before. Steps come as levels do; no level is left but those that could not draw."""
     steps = list(run.asked.steps)
     levels = list(run.levels)
-    kinds = ("set_union", "weighed")
-    in_rounds = run.plan.price.method in ("adaptive", "auto", "forecast")
-    rounds = [level for level in levels if in_rounds and level["kind"] in kinds]
+    kinds = ("set_union", "weighed", "alone") if run.plan.price.method != "dpne" else ()
+    rounds = [level for level in levels if level["kind"] in kinds]
     released: Counter[int] = Counter()
     grows, ladder = True, [level for level in levels if level["kind"] == "forecast"]
     for level in levels:

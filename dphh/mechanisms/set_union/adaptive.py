@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.running import Draws
-from dphh.mechanisms.set_union.draws import draw_together, rounds_steps
+from dphh.mechanisms.set_union.draws import draw_together
 from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     NextRound,
@@ -46,10 +45,6 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
 
 def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:
     return draw_together(host, once, "items", adaptive_rounds(levels))
-
-
-def draws(levels: Sequence[SetUnionLevel]) -> Draws:
-    yield "items", rounds_steps(levels, "items")
 
 
 def adaptive_rounds(levels: Sequence[SetUnionLevel]) -> NextRound:

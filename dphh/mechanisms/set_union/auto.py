@@ -19,7 +19,7 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive
-from dphh.mechanisms.set_union.draws import draw_separately, draw_words, words_steps
+from dphh.mechanisms.set_union.draws import draw_in_order, draw_words, draws_in_order, words_steps
 from dphh.mechanisms.set_union.levels import (
     LEAST_ITEMS_FOR_ROUNDS,
     ROUNDS,
@@ -143,7 +143,7 @@ def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator
     # (key, noisy) of the items that reach its threshold
     yield first, reached.slice(0, 0)
     if reached.num_rows < LEAST_ITEMS_FOR_ROUNDS:
-        yield from draw_separately([alone], host, once)
+        yield from draw_in_order([alone], host, once)
     else:
         yield from adaptive.run(rounds, host, once)
 
@@ -151,7 +151,6 @@ def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator
 def draws(levels: Sequence[SetUnionLevel]) -> Draws:
     first, alone, *rounds = levels
     yield "items/choice", words_steps(first, "items/choice")
-    purpose = f"items/round {alone.round}"
-    yield f"{purpose}, if little is found before", words_steps(alone, purpose)
-    for title, steps in adaptive.draws(rounds):
-        yield f"{title}, if much is found before", steps
+    for after, found in ([alone], "little"), (rounds, "much"):
+        for title, steps in draws_in_order(after):
+            yield f"{title}, if {found} is found before", steps

@@ -25,24 +25,17 @@ from dphh.udfs.kernel.positions import indices_by_word
 from dphh.udfs.rules.weights import ReweighingNumbers, RoundNoise, round_precision
 
 
-def draw_separately(
+def draw_in_order(
     levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce
 ) -> Iterator[DrawnRound]:
-    """Draw rounds of equal weights. Each is a draw of its own, which is stored before the next
-    begins, without the words that earlier rounds released."""
-    released = pa.array([], pa.string())
-    for level in levels:
-        purpose = f"items/round {level.round}"
-        passed = once(purpose, partial(draw_words, host, level, purpose, released))
-        # passed (key, noisy)
-        yield level, passed
-        released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
+    """Draw these rounds one after the other, whatever each finds."""
+    return draw_together(host, once, "items", lambda ran: next(iter(levels[len(ran) :]), None))
 
 
 def draw_together(
     host: Host, once: DrawOnce, purpose: str, next_round: NextRound
 ) -> Iterator[DrawnRound]:
-    """Draw rounds that depend on one another, as one draw (`draw_rounds`)."""
+    """Draw rounds as one draw (`draw_rounds`)."""
     drawn = once(purpose, partial(draw_rounds, host, next_round, purpose))
     # drawn (round, key, noisy)
     (numbers,) = integer_columns(drawn, "round")
@@ -53,38 +46,39 @@ def draw_together(
 
 
 def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
-    """Draw rounds that depend on one another. Returns all that they release as one table (round,
-    key, noisy).
+    """Draw rounds, each without the words that earlier ones released. Returns all that they release
+    as one table (round, key, noisy).
 
     They are one draw of the run. Noised weights of unreleased items exist only in the engine, so a
     run that was interrupted between rounds redraws all of them, none of which was seen
     (`dphh.journal`); one that was interrupted later finds all rounds stored.
 
-    From the second round on, a user's weight on an item depends on the noised weights of earlier
-    rounds, also of items that were not released. So these weights are an output in the analysis
-    (docs/items.md), and must depend on the raw data in no other way: every item that some user
-    holds has a noised weight in every round, whether or not any user put weight on it. To be
-    released, an item also needs some user's weight.
+    In a `ReweighedLevel`, as are then all rounds but the first, a user's weight on an item depends
+    on the noised weights of earlier rounds, also of items that were not released. So these weights
+    are an output in the analysis (docs/items.md), and must depend on the raw data in no other way:
+    every item that some user holds has a noised weight in every round, whether or not any user put
+    weight on it. To be released, an item also needs some user's weight.
     """
     ran: list[DrawnRound] = []
     released = pa.array([], pa.string())
     while (level := next_round(ran)) is not None:
+        weights = {"w": Lookup(None)}
         if ran:
             (first, _), (last, passed) = ran[0], ran[-1]
-            if len(ran) == 1:
-                host.run("no_earlier_sums")
-                # earlier_sums (key, noisy_sum), empty
-            host.run("sums_so_far", precision=round_precision(first.round_noise, last.round_noise))
-            # sums_so_far (key, noisy_sum), of every word that a user holds
-            host.rename_replacing("sums_so_far", "earlier_sums")
-            host.drop("noised")
             released = pa.concat_arrays([released, as_array(passed.column("key"), pa.string())])
-        weights = {"w": Lookup(None)}
-        if isinstance(level, ReweighedLevel):
-            noises = [each.round_noise for each, _ in ran]
-            weights = {}
-            host.bring("w", "weights_of_round", to="users", **_reweighing(noises, level))
-            # brought to users: each word's w
+            if isinstance(level, ReweighedLevel):
+                if len(ran) == 1:
+                    host.run("no_earlier_sums")
+                    # earlier_sums (key, noisy_sum), empty
+                precision = round_precision(first.round_noise, last.round_noise)
+                host.run("sums_so_far", precision=precision)
+                # sums_so_far (key, noisy_sum), of every word that a user holds
+                host.rename_replacing("sums_so_far", "earlier_sums")
+                noises = [each.round_noise for each, _ in ran]
+                weights = {}
+                host.bring("w", "weights_of_round", to="users", **_reweighing(noises, level))
+                # brought to users: each word's w
+            host.drop("noised")
         passed = _draw_round(host, level, f"{purpose}/round {level.round}", released, weights)
         # noised (key, has_weight, noisy) and passed (key, noisy)
         ran.append((level, passed))
@@ -144,26 +138,24 @@ def drawn_salt(host: Host, purpose: str) -> Lookup:
     return Lookup(int(host.randomness.random_words(1, f"{purpose}/salt")[0]))
 
 
-def separate_draws(levels: Sequence[SetUnionLevel]) -> Draws:
-    """What `draw_separately` asks."""
-    for level in levels:
-        purpose = f"items/round {level.round}"
-        yield purpose, words_steps(level, purpose, is_first=level is levels[0])
+def draws_in_order(levels: Sequence[SetUnionLevel]) -> Draws:
+    """What `draw_in_order` asks, and `draw_together` if no release cuts the rounds short."""
+    yield "items", rounds_steps(levels, "items")
 
 
-def words_steps(level: SetUnionLevel, purpose: str, *, is_first: bool = True) -> list[Step]:
-    """What `draw_words` asks. `is_first`: nothing is released before."""
-    known = {"w": None, "released": None} if is_first else {"w": None}
-    return steps_of(level, purpose, "words_of_round", "released_words", **known)
+def words_steps(level: SetUnionLevel, purpose: str) -> list[Step]:
+    """What `draw_words` asks."""
+    return steps_of(level, purpose, "words_of_round", "released_words", w=None, released=None)
 
 
 def rounds_steps(levels: Sequence[SetUnionLevel], purpose: str) -> list[Step]:
-    """What `draw_rounds` asks if no release cuts the rounds short."""
+    """What `draw_rounds` asks for all of these rounds."""
     steps: list[Step] = []
     for number, level in enumerate(levels):
-        noises, known = [each.round_noise for each in levels[:number]], {}
-        if not noises:
-            known = {"released": None, "w": None}
+        noises = [each.round_noise for each in levels[:number]]
+        known = {} if number else {"released": None}
+        if not isinstance(level, ReweighedLevel):
+            known["w"] = None
         else:
             steps += [
                 *([("no_earlier_sums", {})] if number == 1 else []),

@@ -10,7 +10,7 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive, auto, gaussian, single, sips
-from dphh.mechanisms.set_union.draws import draw_separately, separate_draws
+from dphh.mechanisms.set_union.draws import draw_in_order, draws_in_order
 from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel
 
 Method = Literal["auto", "gaussian", "sips", "adaptive", "single"]
@@ -30,8 +30,8 @@ class SetUnionMethod:
 
 METHODS: dict[str, SetUnionMethod] = {
     "auto": SetUnionMethod(auto.THEOREM, auto.price, auto.run, auto.draws),
-    "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_separately, separate_draws),
-    "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_separately, separate_draws),
-    "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, adaptive.draws),
+    "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_in_order, draws_in_order),
+    "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_in_order, draws_in_order),
+    "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, draws_in_order),
     "single": SetUnionMethod(single.THEOREM, single.price, single.run, single.draws),
 }
