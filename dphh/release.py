@@ -114,6 +114,8 @@ class Release(Exports, InNotebooks):
         from dphh.wording.cells import csv_of, safe_list_cell
 
         check_choice("separator", separator, (",", ";"))
+        if Path(path).suffix.lower() in (".xlsx", ".xls"):
+            raise UsageError(f"to_csv: found {path}, which Excel opens as no CSV; name it .csv")
         tokens = pl.Series(
             "tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String
         )

@@ -14,7 +14,7 @@ _FULL_OR_FAILING = {errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOS
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write the file; a concurrent reader sees the old file or the new one, never a part."""
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
+    unfinished = path.parent / f".{path.name}.{uuid4().hex}"
     new_file = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         with os.fdopen(os.open(unfinished, new_file, mode), "wb") as file:

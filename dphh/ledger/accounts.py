@@ -122,7 +122,8 @@ class Accounts(InNotebooks):
                         return there
                     raise UsageError(
                         f"The account {account!r} exists. Choose another name, change its cap with "
-                        "`dphh ledger cap`, or say that it is for this corpus from now on: "
+                        "`dphh ledger cap`, leave it as it is if it is for this corpus: "
+                        "if_missing=True, or say that it is for this corpus from now on: "
                         "replace=True"
                     )
                 _refuse_other_promise(there, corpus.user, rule or there.cap.rule)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dphh.errors import Notice, UsageError, warn
+from dphh.sql import identifier
 from dphh.wording.options import shown
 
 if TYPE_CHECKING:
@@ -113,9 +114,9 @@ def _column_and_bound(option: str, value: object) -> tuple[str, str]:
     if _YEAR_LAST.match(bound):
         raise UsageError(
             f"{option}: found {bound!r}, whose year is not first, so that it does not "
-            f"compare as a day does; write it as {option}='day=2026-01-31'. Where the column "
-            "is a text that writes days so, use where=\"try_strptime(day, '%d.%m.%Y') >= "
-            "DATE '2026-01-31'\""
+            f"compare as a day does; write it as {option}='{column}=2026-01-31'. Where the "
+            "column is a text that writes days so, give instead the condition (where) "
+            f"try_strptime({identifier(column)}, '%d.%m.%Y') >= DATE '2026-01-31'"
         )
     return column, bound
 
@@ -189,7 +190,10 @@ def _parse_and_check(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[s
     parsed = json.loads(_query_one_text(con, serialize, f"SELECT 1 FROM corpus WHERE {where}"))
     if parsed.get("error"):
         said = parsed.get("error_message", "it cannot be parsed")
-        raise UsageError(f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"")
+        raise UsageError(
+            f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"; names with "
+            "blanks, and those that are words of SQL, stand in double quotes"
+        )
     node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
     more = [name for name, value in node.items() if value and name not in _ALLOWED_FIELDS_OF_SELECT]
     if not node or more or node["from_table"].get("type") != "BASE_TABLE":

@@ -132,13 +132,14 @@ def _kind_of_user_type(arrow_type: pa.DataType) -> str:
     return type_name(arrow_type)
 
 
-def unreadable_files_error(corpus: Corpus, what_is_wrong: str) -> CorpusError:
-    return CorpusError(
-        f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; "
-        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; or .csv or "
-        ".jsonl files; or read it with another library, and give the table and account= "
-        "(docs/corpus.md)"
-    )
+def unreadable_files_error(
+    corpus: Corpus,
+    what_is_wrong: str,
+    advice: str = "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
+    "or text files whose names end in .csv, .tsv or .jsonl; or read it with another library, and "
+    "give the table and account= (docs/corpus.md)",
+) -> CorpusError:
+    return CorpusError(f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; {advice}")
 
 
 def no_such_file_error(corpus: Corpus) -> CorpusError:
@@ -278,7 +279,7 @@ def refuse_duplicate_columns(
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str], what_it_has: str = "") -> None:
     """Refuse a corpus that names a column which is not in `columns`. `what_it_has`: how the message
-    describes what is there, if not by the names of the columns."""
+    describes what is there, if not by the names of the columns, which may then be data."""
     for option, column in corpus.columns.items():
         if column not in columns:
             first = ", ".join(islice(columns, MOST_LISTED_COLUMNS))
@@ -286,7 +287,9 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], what_it_has
             there = what_it_has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
             if column in corpus.content.columns_of_where:  # it may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
+            plain = column.strip().lower()
+            alike = [each for each in columns if not what_it_has or each.strip().lower() == plain]
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; "
-                f"{did_you_mean(column, columns, there)}"
+                f"{did_you_mean(column, alike, there)}"
             )

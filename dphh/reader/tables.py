@@ -31,6 +31,7 @@ from dphh.reader.files import (
     unreadable_files_error,
 )
 from dphh.sql import identifier, literal
+from dphh.wording.lines import with_noun
 
 _JSON_LINES_ADVICE = (
     "write one JSON object a line, whose first names all columns (null if it has no value)"
@@ -50,6 +51,7 @@ _JSON_FILE_PATTERN = re.compile(
 )
 #: The text of the error that a query raises at a line of JSON whose user id has a refused type.
 JSON_USER_ERROR = "dphh: no user id"
+_NOT_UTF8_PATTERN = re.compile(r"^Invalid unicode", re.MULTILINE)
 _FIELD_COUNTS_PATTERN = re.compile(r"Expected Number of Columns: \d{1,9} Found: \d{1,9}")
 
 
@@ -89,8 +91,10 @@ def _open_csv(corpus: Corpus) -> Any:
     for (delimiter, names), files in alike.items():
         has = (
             f"the first line of {shown_file(corpus, files[0])}, which must name the columns, has "
-            f"{len(names)} fields (not shown)"
+            f"{with_noun(len(names), 'field')} (not shown), parted by {delimiter!r}"
         )
+        if names and names[0].lower().startswith("sep="):
+            has += "; delete its line `sep=`, which is for Excel alone"
         refuse_missing_columns(corpus, names, has)
         refuse_duplicate_columns(corpus, list(names))
         # Columns are read by position: DuckDB treats names that differ only in case as equal.
@@ -108,7 +112,8 @@ def _open_csv(corpus: Corpus) -> Any:
 def _delimiter_and_names(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The delimiter by which a file's first line has the corpus's columns, and its names."""
+    """The delimiter by which a file's first line has most of the corpus's columns, or else most
+    fields; and its names."""
     line = _first_line(con, corpus, file)
     wanted = {*corpus.columns.values()}
     delimiters = "\t" if ".tsv" in file.lower()[-8:] else ",;\t|"
@@ -119,8 +124,7 @@ def _delimiter_and_names(
             corpus,
             f"the first line of {shown_file(corpus, file)} cannot be split into names ({problem})",
         ) from None
-    delimiter = next((each for each in fields if wanted <= {*fields[each]}), delimiters[0])
-    return delimiter, fields[delimiter]
+    return max(fields.items(), key=lambda named: (len(wanted & {*named[1]}), len(named[1])))
 
 
 def _open_json_lines(corpus: Corpus) -> Any:
@@ -181,10 +185,12 @@ def _first_line(con: duckdb.DuckDBPyConnection, corpus: Corpus, file: str) -> st
             [file],
         ).fetchall()
     except duckdb.Error as problem:
+        name = shown_file(corpus, file)
         raise unreadable_files_error(
             corpus,
-            f"the start of {shown_file(corpus, file)} is not lines of UTF-8 "
-            f"({type(problem).__name__}); iconv -f LATIN1 -t UTF-8 converts it, or -f UTF-16",
+            f"the start of {name} is not lines of UTF-8 ({type(problem).__name__})",
+            "in Excel save it as 'CSV UTF-8', or convert it: "
+            f"iconv -f LATIN1 -t UTF-8 {name} > utf8.csv; or -f UTF-16",
         ) from None
     return lines[0][0] or "" if lines else ""
 
@@ -265,6 +271,7 @@ def bad_line_message(duckdb_error: str) -> str | None:
         return None
     fields = _FIELD_COUNTS_PATTERN.search(duckdb_error)
     why = f" ({fields[0]})" if fields else ""
+    why = " (it is not UTF-8)" if _NOT_UTF8_PATTERN.search(duckdb_error) else why
     # DuckDB names the file of JSON before the line that it quotes, and that of CSV after it.
     files = _JSON_FILE_PATTERN.findall(duckdb_error)[:1] or _CSV_FILE_PATTERN.findall(duckdb_error)
     of_file = f" of {files[-1]}" if files else ""

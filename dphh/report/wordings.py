@@ -126,7 +126,7 @@ class Grams:
     def counted(self, tokens: Tokens, like: Tokens) -> Tokens:
         """Of the grams of a wording that about as many hold as `like`, and that most tables of the
         page have, the longest and those of a token less: the one with the middle number, of all
-        releases. The highest is high by its noise."""
+        releases; of two, the lower. The highest is high by its noise, or by others who say it."""
         every = [
             run
             for run in runs(tokens, range(len(tokens), min(len(like), 2) - 1, -1))
@@ -140,7 +140,7 @@ class Grams:
             for run in every
             if len(run) >= fewest
         )
-        return long[len(long) // 2][1]
+        return long[(len(long) - 1) // 2][1]
 
     def _places(self, gram: Tokens) -> tuple[int, ...]:
         """Whether each release has it, the first before all; and how many tables."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dphh import TRIEHH_WORDS, Corpus, CorpusError
+from dphh import TRIEHH_WORDS, Corpus, CorpusError, exact_ngrams
 from dphh.reader.corpus import as_sequences
 from dphh.reader.views import tokens_by_duckdb, tokens_of_texts
 from tests.engines.levels import expected, few, histogram
@@ -254,3 +254,15 @@ def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
 def test_a_text_that_keeps_no_token_has_none_also_where_items_are_cut():
     content = as_sequences(Corpus("a.parquet", user="u", item="i", keep="[a-z]+"), 1).content
     assert tokens_of_texts(["ab", "é"], content) == [("a", "b"), ()]
+
+
+def test_the_end_of_a_row_is_a_border_and_a_dropped_word_is_none():
+    """What docs/corpus.md says of a Latin word between Chinese ones."""
+    texts = pl.DataFrame({"user": [1], "body": ["订单iPhone谢谢"]})
+    rows = texts.with_columns(pl.col("body").str.extract_all(r"\p{Han}+")).explode("body")
+    read = {"user": "user", "text": "body", "as_": "characters"}
+    pairs = [
+        set(exact_ngrams(corpus, max_n=2).filter(level=2)["item"])
+        for corpus in (Corpus(texts, keep=r"\p{Han}+", **read), Corpus(rows, **read))
+    ]
+    assert pairs == [{"订单", "单谢", "谢谢"}, {"订单", "谢谢"}]

@@ -361,8 +361,9 @@ def test_a_saved_release_becomes_a_page(written, ledger, tmp_path):
     assert shown.exit_code == 0 and "see you later" in shown.output
     with pytest.raises(UsageError, match=r"could not be written .Is a directory."):
         made.items().report(tmp_path)
-    with pytest.raises(UsageError, match="could not be written"):
-        made.items().report(tmp_path / "no" / "page.html")
+    for path in (tmp_path / "no" / "page.html", "."):
+        with pytest.raises(UsageError, match="could not be written"):
+            made.items().report(path)
 
 
 def test_what_is_said_most_comes_first_and_groups_that_are_numbers_have_their_columns_name():

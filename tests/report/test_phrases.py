@@ -160,6 +160,8 @@ def test_a_spreadsheet_of_any_country_reads_the_csv(name, tmp_path):
             assert ((whole - table[column]).abs().max() or 0) <= 0.5
     with pytest.raises(UsageError, match="separator: found"):
         release.to_csv(tmp_path / "out.csv", separator="\t")
+    with pytest.raises(UsageError, match=r"name it \.csv"):
+        release.to_csv(tmp_path / "out.xlsx")
 
 
 def test_nothing_to_be_read_steers_a_terminal():

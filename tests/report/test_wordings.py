@@ -148,6 +148,17 @@ def test_grams_that_overlap_are_one_wording_and_the_middle_one_is_counted():
     assert of_grams({"a b c": 100, "b c d": 100})[0].keys() == {"a b c", "b c d"}
 
 
+def test_a_row_has_not_the_number_of_what_others_say_too_and_hides_nothing_of_theirs():
+    people = {"had": 7_400, "soup": 3_700, "lentil": 2_930, "miso": 1_100, "today": 7_400,
+              "soup today": 3_885, "had lentil": 2_950, "lentil soup": 2_930, "had miso": 1_100,
+              "miso soup": 1_105, "had lentil soup": 2_842, "lentil soup today": 2_948,
+              "soup today pin": 3_881, "today pin": 7_332, "pin": 7_400, "had miso soup": 1_123,
+              "miso soup today": 1_115}  # fmt: skip
+    found, _ = of_grams(people, 40)
+    assert found["had lentil soup today pin"] == ("lentil soup today", [])
+    assert "had miso soup today" in found
+
+
 def test_what_different_people_say_is_not_joined_where_numbers_are_near_the_noise():
     people = {"a b": 38, "x a b": 20, "a b y": 20}
     assert of_grams(people, 14)[0].keys() == {"x a b", "a b y"}

@@ -48,7 +48,10 @@ def test_the_study_goes_from_a_corpus_to_a_page(tmp_path):
     outputs = executed("study.ipynb", tmp_path)
     page = (tmp_path / "study" / "phrases.html").read_text(encoding="utf-8")
     assert "lentil soup" in page and "红烧 豆腐" in page
-    assert "lentil soup" in json.dumps(outputs)
+    said = json.dumps(outputs)
+    assert "lentil soup" in said and "rose" in said and "fell" in said
+    assert "<svg" in said, "a chart needs no network"
+    assert "lentil soup" in (tmp_path / "study" / "phrases.csv").read_text(encoding="utf-8")
     ledger = Ledger(tmp_path / "study" / "ledger.sqlite")
     assert {entry.verb for entry in ledger.runs("guests")} == {"ngrams", "counts"}
 
