@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dphh.plan import trie as trie
     from dphh.reader.content import TRIEHH_WORDS as TRIEHH_WORDS
     from dphh.reader.corpus import Corpus as Corpus
+    from dphh.reader.prepared import prepared as prepared
     from dphh.release import Release as Release
     from dphh.verifying import verify as verify
 
@@ -54,6 +55,7 @@ _NAMES_OF_MODULE = {
     "plan": "Plan plan_from_json counts items ldp_trie ngrams trie",
     "release": "Release",
     "reader.content": "TRIEHH_WORDS",
+    "reader.prepared": "prepared",
     "verifying": "verify",
 }
 _MODULE_OF_NAME = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -72,6 +72,20 @@ HELP = {
 ROW_OPTIONS = {"where", "since", "until"}
 
 
+@dataclass(frozen=True, eq=False)
+class ReadOnce:
+    """The rows of a prepared corpus, which nobody else can change; and what follows from them."""
+
+    rows: Any
+    _known: dict[Any, Any] = field(default_factory=dict)
+
+    def known(self, what: Any, compute: Callable[[], Any]) -> Any:
+        """What was computed under this name before, or is now."""
+        if what not in self._known:
+            self._known[what] = compute()
+        return self._known[what]
+
+
 @dataclass(frozen=True, init=False)
 class Corpus(InNotebooks):
     """Files or a table, which of its columns are read, and how.
@@ -95,7 +109,7 @@ class Corpus(InNotebooks):
     before, `until=("day", date(2026, 2, 1))` those from then on (docs/corpus.md, Which rows count).
     """
 
-    _INTERNAL = "columns_of_user files_of_places listed local_files same_schema"
+    _INTERNAL = "columns_of_user files_of_places listed local_files read_once same_schema"
 
     source: Any = field(compare=False)
     user: tuple[str, ...]
@@ -112,6 +126,9 @@ class Corpus(InNotebooks):
 
     #: Whether its files were found to have one schema when they were opened.
     same_schema: bool = field(default=False, compare=False)
+
+    #: Its rows in memory, if it is prepared.
+    read_once: ReadOnce | None = field(default=None, compare=False)
 
     @checked_call
     def __init__(

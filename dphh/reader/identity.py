@@ -86,7 +86,8 @@ def state_of_files(corpus: Corpus, key: bytes, *, stores_too: bool = False) -> s
     is that of an earlier run, the rows are the same, and are not read for a digest. None for tables
     in memory and for stores, whose files are not looked at; `stores_too`: by their addresses."""
     is_remote_too = any(map(is_remote, corpus.where))
-    if corpus.kind != "path" or (is_remote_too and not stores_too):
+    is_in_memory = corpus.kind != "path" or corpus.read_once is not None
+    if is_in_memory or (is_remote_too and not stores_too):
         return None
     found = []
     for file in corpus.local_files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +37,7 @@ from dphh.reader.views import (
     tokens_by_duckdb,
     tokens_sql,
 )
-from dphh.sql import query
+from dphh.sql import identifier, query
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 
@@ -74,6 +74,8 @@ class Limits:
 
 def opened_unless_parquet(corpus: Corpus) -> Corpus:
     """The corpus with an open table in place of its paths, unless these are of Parquet files."""
+    if corpus.read_once is not None:
+        return replace_corpus(corpus, kind="frame", source=corpus.read_once.rows)
     if corpus.kind != "path":
         return corpus
     places = corpus.where
@@ -159,7 +161,9 @@ class Rows:
         look = f"FROM {self._relation} WHERE {nulls_sql(corpus)}"
         if corpus.kind != "path":
             self.con.unregister(SOURCE_TABLE_NAME)
-            self.con.register(SOURCE_TABLE_NAME, rows_of_table(corpus))
+            once = corpus.read_once
+            rows = rows_of_table(corpus) if once is None else once.rows
+            self.con.register(SOURCE_TABLE_NAME, rows)
             look = "FROM rows_of_corpus WHERE user_id IS NULL"  # a stream is read only once
         with replace_duckdb_errors("rows_of_corpus"):
             # Of many small files DuckDB makes as many small batches, each time that it reads them.
@@ -167,19 +171,56 @@ class Rows:
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
             refuses = corpus.content.null_users == "refuse"
-            if refuses and self.con.execute(f"SELECT 1 {look} LIMIT 1").fetchall():
+            if refuses and self._known("NULL users", partial(self._has_rows, look)):
                 raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         self._is_loaded = True
+
+    def _has_rows(self, look: str) -> bool:
+        return bool(self.con.execute(f"SELECT 1 {look} LIMIT 1").fetchall())
+
+    def _known(self, what: object, compute: Callable[[], Any]) -> Any:
+        """What is computed of the rows and their groups: of a prepared corpus, once."""
+        corpus = self._corpus
+        if corpus.read_once is None:
+            return compute()
+        return corpus.read_once.known((what, corpus.content, corpus.by), compute)
+
+    def needed_columns(self) -> Any:
+        """The columns that the corpus names, as an Arrow table or stream, before anything is made
+        of them."""
+        if self._corpus.kind != "path":
+            return rows_of_table(self._corpus)
+        columns = ", ".join(map(identifier, dict.fromkeys(self._corpus.columns.values())))
+        with replace_duckdb_errors("rows_of_corpus"):
+            return self.con.sql(f"SELECT {columns} FROM {self._relation}").to_arrow_table()
 
     def digest(self, key: bytes) -> str:
         self.open()
         with replace_duckdb_errors("digest"):
-            return digest_of_sum(sum_of_hashes(self.con, "rows_of_corpus", key), key)
+            total = self._known(
+                ("sum", key), partial(sum_of_hashes, self.con, "rows_of_corpus", key)
+            )
+        return digest_of_sum(total, key)
 
     def whole_users(self, reading: ReadWords, words: Vocabulary) -> Iterator[pa.Table]:
         """Gather whole users, as rows of lists (block, user_hashes, lengths, ids). Texts that do
-        not fit into memory meanwhile are written to files."""
+        not fit into memory meanwhile are written to files; those of a prepared corpus stay in
+        memory for later runs, unless words of this run's own decide what is gathered."""
         self.open()
+        if self._corpus.read_once is None or reading.only is not None or len(words):
+            return self._gather(reading, words)
+
+        def gathered() -> tuple[list[pa.Table], Vocabulary]:
+            users, known = [*self._gather(reading, words)], type(words)()
+            known.take_words(words)
+            return users, known
+
+        what = "users", reading.marks_ends, tuple(reading.groups)
+        users, known = self._known(what, gathered)
+        words.take_words(known)
+        return iter(users)
+
+    def _gather(self, reading: ReadWords, words: Vocabulary) -> Iterator[pa.Table]:
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         content = self._corpus.content
         expression = tokens_sql(content, self._types[content.column])

@@ -63,6 +63,11 @@ class Vocabulary:
         self._kind = self._held = None
         self._closed = pa.concat_arrays(pieces)
 
+    def take_words(self, other: Vocabulary) -> None:
+        """Take the words of another closed vocabulary, with their ids, in place of its own."""
+        self._hashes, self._count, self._closed = other.hashes(), len(other), other._closed
+        self._kind = self._held = None
+
     def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
         # NULLs are replaced in Arrow; a Polars series would need a query for it.
