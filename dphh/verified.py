@@ -43,6 +43,7 @@ from dphh.report.sentences import (
 from dphh.report.why import needed_slices
 from dphh.shape import MANIFEST, is_plain_json, misfit
 from dphh.udfs.rules.counts import HeldHistogram
+from dphh.wording.lines import with_noun
 
 
 def verified(release: Released) -> list[tuple[str, str]]:
@@ -77,20 +78,24 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         checked_booking(events, privacy.booked_epsilon, privacy.delta)
     except DphhError:
         raise _refusal("its promise is less than what its own events cost") from None
+    items = with_noun(number_of_items(release.table), "item")
     if not is_of_this:
         yield "made with", f"dphh {made_with}: what it says was not compared with what that writes"
+        yield "promise", f"{promise_with_unit(privacy)}, as its release.json says"
+        yield "rows", items
         return
-    cost = f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})"
-    what = "which is what dphh promises of what was asked, and its steps cost no more than"
-    yield "promise", f"{promise_with_unit(privacy)}, {what} {cost}"
+    what = "Computed anew from what was asked, it is the same; its steps cost no more"
+    yield "promise", f"{promise_with_unit(privacy)}. {what}"
     asked = manifest["parameters"]
     # `min_users` leaves items out, perhaps parts of items that are in the release.
     is_cut = asked.get("min_users") is not None
     is_given = "of" in asked or "domain" in asked
     for problem in (_problems_of_given if is_given else _problems_of_found)(release, rows, is_cut):
         raise _refusal(problem)
-    said = "no more than" if is_cut else "each with its parts, as many as"
-    yield "rows", f"{number_of_items(release.table):,} items, {said} its levels released"
+    said, parts = "no more than" if is_cut else "as many as", ""
+    if not (is_cut or is_given) and rows["level"].n_unique() > 1:
+        parts = "; the shorter parts of each are there"
+    yield "rows", f"{items}, {said} the run says it released{parts}"
 
 
 def _problems_of_manifest(manifest: Manifest, columns: Sequence[str]) -> Iterator[str]:

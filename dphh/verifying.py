@@ -76,8 +76,8 @@ def verify(
     a range of days near the run's waits for no answer. Other days do, and those of any other
     column, since they may be a birthday, and its name may tell of one person.
     without_ledger: check only that the release agrees with itself, which does not show who made
-    it. page: check too that this file is what `Release.report` writes of the release, with this
-    `title` and `top`.
+    it, and waits for an answer. page: check too that this file is what `Release.report` writes of
+    the release, with this `title` and `top`.
     """
     if without_ledger and (ledger is not None or account is not None):
         raise UsageError("without_ledger: a ledger or an account is given too; leave one out")
@@ -87,7 +87,7 @@ def verify(
         raise _refusal("it is a test's, made with a seed, and is NOT private")
     if run_id not in (None, release.run_id):
         raise _refusal(f"it is of the run {release.run_id!r}, and not {run_id!r}")
-    named = one_line(Path(folder).name, _NOT_CUT)
+    named = _whole(Path(folder).absolute().name)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
     lines += [(WARNING, said) for said in release.privacy.warnings]
@@ -100,7 +100,7 @@ def verify(
                 "not be checked whether it promises what that version promises; check it where "
                 "that version is, or with the ledger"
             )
-        lines.append(("ledger", f"none was asked: {_CONSISTENT_ALONE}"))
+        lines.append((WARNING, f"no ledger was asked: {_CONSISTENT_ALONE}"))
     else:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         stored = _stored_in(book, release.run_id)
@@ -123,8 +123,8 @@ def verify(
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
-            shown = one_line(title, _NOT_CUT)
-            lines.append((OWN_WORDS, f"leaves as somebody wrote it, on the page: '{shown}'"))
+            shown = f"leaves as somebody wrote it, on the page: '{_whole(title)}'"
+            lines.append((OWN_WORDS, shown))
     return lines
 
 
@@ -147,6 +147,8 @@ def _files_of(folder: Path) -> dict[str, bytes]:
                 raise _refusal(f"{path.name} is a link, or no file")
             if _has_attributes(path):
                 raise _refusal(f"{path.name} {_ATTRIBUTES}")
+        if (folder / MANIFEST).stat().st_size > _MOST_BYTES:
+            raise _refusal(f"{MANIFEST} is larger than any that dphh writes")
         return {name: (folder / name).read_bytes() for name in (TABLE, MANIFEST)}
     except OSError as problem:
         raise UsageError(
@@ -155,7 +157,12 @@ def _files_of(folder: Path) -> dict[str, bytes]:
         ) from None
 
 
-_ATTRIBUTES = "has extended attributes, which copies may carry along"
+_ATTRIBUTES = (
+    "has extended attributes, which copies may carry along; `cp` without `-a`, into a new folder, "
+    "leaves them out"
+)
+#: More bytes than any manifest has.
+_MOST_BYTES = 1 << 30
 
 
 def _has_attributes(path: Path) -> bool:
@@ -252,12 +259,14 @@ _NOT_FREE = {
     *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
     *("character_set", "user", "column", "by"),
 }
-#: What `since` or `until` makes of a column and a day, a month or a week.
-_DAY = re.compile(r"""("(?:[^"\n]|"")+") (?:>=|<) '(\d{4})-(?:W\d\d|\d\d(?:-\d\d)?)'""")
+_WEEK, _MONTH = "(?:0[1-9]|[1-4][0-9]|5[0-3])", "(?:0[1-9]|1[0-2])"
+_DAY_OF_MONTH = "(?:0[1-9]|[12][0-9]|3[01])"
+#: What follows a year in a week, a month or a day.
+_OF_YEAR = f"W{_WEEK}|{_MONTH}(?:-{_DAY_OF_MONTH})?"
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
 _PERIOD = re.compile(
-    r"(?:day|week|month|quarter|year)-\d\d?"
-    r"|(?:(?:day|week|month|quarter|year)-)?(\d{4})(?:-(?:W\d\d|Q\d|\d\d(?:-\d\d)?))?"
+    f"day-{_DAY_OF_MONTH}|week-{_WEEK}|month-{_MONTH}|quarter-[1-4]"
+    f"|(?:(?:day|week|month|quarter|year)-)?([0-9]{{4}})(?:-(?:Q[1-4]|{_OF_YEAR}))?"
 )
 _MOST_TEXTS_SHOWN = 20
 #: A number that somebody chose has no more, as 0.37 and 12,000 have.
@@ -302,21 +311,26 @@ def _own_words(
             or (name == "where" and _has_only_days(value, days, near))
         ):
             continue
-        plain = [one_line(" ".join(each.split()), _NOT_CUT) for each in texts[:_MOST_TEXTS_SHOWN]]
-        shown = ", ".join(f"'{each}'" for each in plain)
+        shown = ", ".join(f"'{_whole(each)}'" for each in texts[:_MOST_TEXTS_SHOWN])
         more = len(texts) - _MOST_TEXTS_SHOWN
         shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
         yield OWN_WORDS, _leaves(name, shown)
 
 
+def _whole(text: str) -> str:
+    """The text on one line, uncut. Of white space only a single space between words stays as it is:
+    a person must see what else a file carries."""
+    lines = text.replace("\n)", ")")  # dphh ends each of several joined conditions so
+    return one_line(re.sub(" {2,}", lambda found: "␣" * len(found[0]), lines), _NOT_CUT)
+
+
 def _has_only_days(where: str, column: str | None, near: datetime) -> bool:
-    """Whether a condition is what `since` and `until` have made of days of this column alone."""
-    quoted = '"' + (column or "").replace('"', '""') + '"'
-
-    def rest(found: re.Match[str]) -> str:
-        return "" if found[1] == quoted and _is_near(found[2], near) else found[0]
-
-    return not re.sub(r"[()\s]|AND", "", _DAY.sub(rest, where))
+    """Whether a condition is what `since`, `until` or both make of days of this column alone."""
+    quoted = re.escape('"' + (column or "").replace('"', '""') + '"')
+    day = f"'([0-9]{{4}})-(?:{_OF_YEAR})'"
+    since, until = f"{quoted} >= {day}", f"{quoted} < {day}"
+    found = re.fullmatch(rf"{since}|{until}|\({since}\n\) AND \({until}\n\)", where)
+    return found is not None and all(_is_near(year, near) for year in found.groups() if year)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -349,11 +363,11 @@ def _lines_on_run_ids(
         elif run_id == named:
             yield name, f"{run_id}, the one that was named"
         elif _is_period(run_id, near):
-            yield name, f"{run_id}, a period"
+            yield name, f"{run_id}, which names a period"
         elif looks_drawn and runs is None:
             yield name, f"{run_id}; whether dphh drew it, only the ledger that paid for it tells"
         else:
-            yield OWN_WORDS, _leaves(name, f"'{one_line(run_id, _NOT_CUT)}'")
+            yield OWN_WORDS, _leaves(name, f"'{_whole(run_id)}'")
 
 
 def _is_period(run_id: str, near: datetime) -> bool:
@@ -405,11 +419,11 @@ def _line_on_page(
         raise UsageError(f"page: {path} could not be read ({problem.strerror})") from None
     for shown in (None, book):
         if found == page_of(release, title=title, ledger=shown, top=top).encode():
-            named = one_line(path.name, _NOT_CUT)
             said = f"{path} is what `dphh report` writes of this release"
-            return "page", f"{said}; the file's name, '{named}', leaves too"
+            return "page", f"{said}; the file's name, '{_whole(path.name)}', leaves too"
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "
         "with which it was written. A page that shows what is left in the accounts holds until "
-        "more is spent. If in doubt, write it again, and do not pass this one on"
+        "more is spent. A page of several releases, or of a change since another, cannot be "
+        "checked. If in doubt, write a page of this one again, and do not pass this one on"
     )

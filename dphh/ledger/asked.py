@@ -38,7 +38,7 @@ def _parts(
     content = corpus.content
     yield _items_in_words(verb, asked, content)
     if asked.get("counts"):
-        yield f"how many people hold each, for {asked['counts']:.3g} of its budget"
+        yield f"how many people hold each, for {100 * asked['counts']:.3g}% of its budget"
     if (least := asked.get("min_users")) is not None:
         yield f"only what {least:,} people or more hold, as far as intervals show"
     if asked.get("by"):

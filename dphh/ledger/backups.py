@@ -6,6 +6,7 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import unwritable_error, write_whole
@@ -16,15 +17,18 @@ from dphh.ledger.tables import edited_accounts
 
 _STOP = "Nothing was written. Stop: keep your copy, and ask who owns the ledger"
 
+_RUNS = """SELECT sequence, run_id, id_given, digest, data, files, analyst, who, verb, parameters,
+    source, events, epsilon, delta, recorded FROM runs"""
+_CHARGES = "SELECT run, name FROM charges JOIN accounts ON account = id"
+_CHANGES = "SELECT account, what, id, analyst, was, now, who, recorded, after, state FROM history"
 #: What a ledger only adds to, so that an earlier state of it has no other.
 _ONLY_GROWS = (
     "SELECT key FROM data_key",
-    """SELECT sequence, run_id, id_given, digest, data, files, analyst, who, verb, parameters,
-        source, events, epsilon, delta, recorded FROM runs""",
+    _RUNS,
     "SELECT run_id, state, changed, attempts, manifest FROM runs WHERE state = 'settled'",
-    "SELECT run, name FROM charges JOIN accounts ON account = id",
+    _CHARGES,
     "SELECT drawn.* FROM drawn JOIN runs ON run = sequence WHERE state = 'settled'",
-    "SELECT * FROM history",
+    _CHANGES,
 )
 
 
@@ -100,16 +104,27 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
         return
     try:
         with reading(path) as there:
-            theirs = [{tuple(row) for row in there.execute(query)} for query in _ONLY_GROWS]
+            theirs = _what_only_grows(there)
     except LedgerError:
         raise UsageError(
             f"backup: {path} exists, is no copy of a ledger, and would be lost. Nothing was "
             "written. Name another file"
         ) from None
-    for query, found in zip(_ONLY_GROWS, theirs, strict=True):
-        if not found <= {tuple(row) for row in con.execute(query)}:
-            raise UsageError(
-                f"backup: {path} has runs or changes that this ledger does not have: it is another "
-                "ledger's copy, or this ledger was edited or put back from an older one. "
-                f"{_STOP}"
-            )
+    ours = _what_only_grows(con)
+    if not all(theirs[query] <= ours[query] for query in _ONLY_GROWS):
+        raise UsageError(
+            f"backup: {path} has runs or changes that this ledger does not have: it is another "
+            f"ledger's copy, or this ledger was edited or put back from an older one. {_STOP}"
+        )
+    runs = {sequence for sequence, *_ in theirs[_RUNS]}
+    late_payers = {account for run, account in ours[_CHARGES] - theirs[_CHARGES] if run in runs}
+    changes = ours[_CHANGES] - theirs[_CHANGES]
+    if late_payers - {account for account, what, *_ in changes if what in ("account", "corpus")}:
+        raise UsageError(
+            f"backup: an account pays for a run that {path} has without it, and no change since "
+            f"says why: this ledger was edited by hand. {_STOP}"
+        )
+
+
+def _what_only_grows(con: sqlite3.Connection) -> dict[str, set[tuple[Any, ...]]]:
+    return {query: {tuple(row) for row in con.execute(query)} for query in _ONLY_GROWS}

@@ -4,6 +4,7 @@ asked for and by whom, and what its owner changed. It is Markdown that reads wel
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -23,7 +24,8 @@ def statement_of(book: Ledger, account: str) -> str:
     found, runs = book.status(account), book.runs(account)
     changes = book.history(account)
     promise = [
-        f"By dphh {version('dphh')}, from the ledger {book.path}.",
+        f"By dphh {version('dphh')}, from the ledger {book.path}, as of "
+        f"{datetime.now(UTC):%Y-%m-%d}, after {with_noun(len(runs), 'run')}.",
         f"Data: {label_of(found.corpus)}; "
         f"what is protected: {unit_and_columns(found.corpus.user)}.",
         *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
@@ -33,18 +35,23 @@ def statement_of(book: Ledger, account: str) -> str:
         "run, who decided on the account, and whoever signs.",
         *_conditions(found, runs, changes),
     ]
-    summed = ", which the cap's rule does not add up" if found.cap.rule == "divergence" else ""
+    summed = (
+        "; the ledger combines them by a sharper rule than addition, so what each took of the cap "
+        "does not add up either"
+    )
     on_runs = (
-        f"Each has an epsilon and a delta of its own{summed}. One that is not settled "
-        "(running, as one that was killed stays, or failed) did not finish, and is spent all the "
-        "same. Names are those of analysts or of logins on the machine: notes, not proofs."
+        f"Each has an epsilon and a delta of its own{summed * (found.cap.rule == 'divergence')}. A "
+        "run that is 'running' or 'failed' did not finish; its price is spent. Names are those of "
+        "analysts or of logins on the machine: notes, not proofs."
     )
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## What the owner changed"]
     for change in changes:
         lines += _wrapped(f"{change}.", first="- ")
-    lines += ["", "## Who has read it", "", f"Name: {'_' * 40}", ""]
+    lines += ["", "## Who has read it", ""]
+    lines += _wrapped("I have read this, and agree / do not agree that these runs leave:")
+    lines += [f"{'_' * 70}", "", f"Name: {'_' * 40}", ""]
     lines += [f"Date: {'_' * 14}  Signature: {'_' * 30}"]
     return "\n".join(lines)
 
@@ -151,7 +158,7 @@ def _promise_in_words(account: Account) -> str:
 def _one_users_rows(user: Sequence[str]) -> str:
     if len(user) > 1:
         return "one combination's rows"
-    return f"the rows of one value of {user[0]!r} (one person, if that column is)"
+    return f"the rows of one value of {user[0]!r} (one person, if each person has one value)"
 
 
 def _local_epsilon(run: Entry) -> float | None:

@@ -93,6 +93,7 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
     "edit",
     [
         "UPDATE runs SET epsilon = 0.01", "DELETE FROM charges", "DELETE FROM history",
+        "INSERT INTO charges SELECT 1, id FROM accounts WHERE name = 'others'",
         """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
         "UPDATE drawn SET data = 'other' WHERE step = 'the release'",
         *(f"UPDATE history SET {column} = 'other'"
@@ -109,6 +110,7 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
     ],
 )  # fmt: skip
 def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_path, edit):
+    spent.add("others", Corpus("/others", user="who", text="body"), 1.0, 0.0)
     spent.backup(tmp_path / "copy.sqlite")
     spent.backup(tmp_path / "copy.sqlite")
     tampered(spent, edit)
@@ -137,6 +139,13 @@ def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edi
     with pytest.raises(UsageError, match=f"{why}.*edited.*Stop: keep your copy"):
         spent.backup(tmp_path / "copy.sqlite")
     assert not (tmp_path / "copy.sqlite").exists()
+
+
+def test_an_account_that_is_added_later_may_pay_for_earlier_runs(spent, reviews, tmp_path):
+    spent.backup(tmp_path / "copy.sqlite")
+    spent.add("again", reviews, 1.0, 0.0)
+    assert spent.status("again").runs == 2
+    spent.backup(tmp_path / "copy.sqlite")
 
 
 def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):

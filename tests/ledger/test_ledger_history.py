@@ -122,7 +122,7 @@ ASKED = [
         {"max_n": 3, "counts": 0.3, "min_users": 50, "prior": "0123456789abcdef"},
         {"text": "body", "where": "stars = 1 OR stars = 2"},
         "runs of up to 3 words of the column 'body' that people share; how many people "
-        "hold each, for 0.3 of its budget; only what 50 people or more hold, as far as intervals "
+        "hold each, for 30% of its budget; only what 50 people or more hold, as far as intervals "
         "show; with a public prior, hash 0123456789ab; rows where stars = 1 OR stars = 2",
     ),
     (
