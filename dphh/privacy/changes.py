@@ -1,5 +1,5 @@
-"""Intervals for the differences of two counts of each of many things, which of these changed, and
-intervals for sums of counts of several groups.
+"""Intervals for the differences of two counts of each of many things, which of these changed,
+intervals for sums of counts of several groups, and which group has the highest count.
 
 Each interval holds with probability 1 - a, and of the intervals of what is said to have risen or
 fallen an expected share of at most a does not contain the true difference, for any data. The
@@ -94,20 +94,22 @@ def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, 
     return users, np.clip(low, 0, users), np.maximum(high + (users - estimates), users)
 
 
-def shares(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Floats, Floats]:
-    """The least and the most of the sum of all groups' counts that each group has: a row for each
-    group. All of a thing's hold together with this probability, where all that was counted is
-    shown."""
-    least, most = [], []
+def highest(
+    groups: Sequence[NoisedCounts], confidence: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each thing, a row for each group: whether it may have the highest count, and whether it
+    has more than all others together. With this probability the highest is among those that may be,
+    and none is wrongly said to have more than all others, where all that was counted is shown."""
+    may_be, has_most = [], []
     for group in groups:
         others = [each for each in groups if each is not group]
-        (low, high), (low_of_others, high_of_others) = (
-            np.maximum(_combined(those, (), Fraction(1, 2 * len(groups)), confidence), 0)
-            for those in ([group], others)
-        )
-        least.append(low / np.maximum(low + high_of_others, 1))
-        most.append(high / np.maximum(high + low_of_others, 1))
-    return np.array(least), np.array(most)
+        # Of the highest count, each of these comparisons fails with this share of the error.
+        share = Fraction(1, len(others))
+        above = [_combined([each], [group], share, confidence)[0] > 0 for each in others]
+        may_be.append(~np.any(above, axis=0))
+        low, _ = _combined([group], others, Fraction(1, len(groups)), confidence)
+        has_most.append(low > 0)
+    return np.array(may_be), np.array(has_most)
 
 
 def _combined(

@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from math import ceil, floor
+from itertools import compress, groupby
 
 import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
-from dphh.privacy.changes import shares, total
+from dphh.privacy.changes import highest, total
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
@@ -34,7 +33,6 @@ from dphh.report.sentences import (
     range_in_words,
 )
 from dphh.report.wordings import Tokens, Wording
-from dphh.udfs.arrays import Floats
 from dphh.wording.lines import with_noun
 
 
@@ -62,12 +60,12 @@ class Bar:
 
 #: What the column of all groups together is called.
 TOGETHER = "all together"
-#: From which share on, which one group has at the least, "nearly all" is said of it.
-NEARLY_ALL = 0.85
+#: The most groups that are named where it is unclear which has the most people.
+MOST_NAMED = 3
 
 Bars = tuple[Bar, ...]
-#: How an item is spread over the groups, in words, and the group that has most; "" if unclear.
-Place = tuple[str, str]
+#: The groups of which each may have the most people of an item, and whether it has more than half.
+Place = tuple[Sequence[str], bool]
 
 
 @dataclass(frozen=True)
@@ -81,10 +79,15 @@ class Row:
     bars: Bars
     #: Other released items that say nearly the same and have no row.
     variations: Sequence[str]
-    #: How it is spread over the groups, in words; "" if that is unclear.
-    where: str
-    #: How many are in the group that has most, and in others; "" if that is unclear.
-    mostly: str
+    #: Which group has the most people, in words, and how many; "" if that is unclear.
+    place: str
+    within: str
+    #: Whether that group has more than half.
+    is_mostly_there: bool
+
+    @property
+    def where(self) -> str:
+        return f"{self.place} ({self.within})" if self.within else self.place
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,13 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         names = (TOGETHER if group is None else group for group in self.groups)
-        return tuple(_named(self.by, name) for name in names)
+        return tuple(named(self.by, [name]) for name in names)
 
 
-def _named(by: str, group: str) -> str:
-    return f"{by} {group}" if by and group.isdecimal() else group
+def named(by: str, groups: Sequence[str], last: str = ", ") -> str:
+    """These groups of a column, with its name before numbers: "stars 1, 2"."""
+    said = last.join(filter(None, (", ".join(groups[:-1]), groups[-1])))
+    return f"{by} {said}" if by and all(map(str.isdecimal, groups)) else said
 
 
 def tables_of(
@@ -123,6 +128,7 @@ def tables_of(
     and what is in no phrase."""
     found, manifest = found or found_in(release), release.manifest
     people, join = found.number == "users", joiner_of(manifest).join
+    by = manifest["parameters"]["by"] if groups_of(manifest) else ""
     released, cut = _released(release)
     kinds = [
         (kind, [of for of in every if of.counted in released])
@@ -135,13 +141,14 @@ def tables_of(
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
-        item, (where, most) = join(of.counted), places.get(of.counted, ("", ""))
-        each = {group: numbers[of.counted, group] for group in groups_of(manifest) if most}
+        item, (there, is_mostly_there) = join(of.counted), places.get(of.counted, ((), False))
+        of_groups = {group: numbers[of.counted, group] for group in groups_of(manifest) if there}
+        place = _in_words(by, of_groups, there, is_mostly_there) if there else ("", "")
         return Row(
             join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
             [join(each) for each in of.variations if each in released],
-            where, _mostly(manifest["parameters"]["by"], each, most) if most else "",
+            *place, is_mostly_there,
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -154,7 +161,6 @@ def tables_of(
         is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
         if is_aside:  # so that its bars compare with those above, if they fit
             scale = max(scale, tables[0].scale)
-        by = manifest["parameters"]["by"] if groups_of(manifest) else ""
         noun = kind if len(every) != 1 else re.sub(r"s\b", "", kind, count=1)
         title, of = f"{kind}, by {by}" if by else kind, "" if are_periods(manifest) else by
         tables.append(Table(title, noun, groups, rows, len(every), scale, is_aside, of))
@@ -258,33 +264,28 @@ def _over_groups(
     ]
     confidence = counting["confidence"]
     sums = zip(whole, *total(counts, confidence), strict=True)
-    parts = zip(whole, *(each.T for each in shares(counts, confidence)), strict=True)
-    return (
-        {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums},
-        {tokens: _place(groups, *ends) for tokens, *ends in parts},
-    )
+    places: dict[Tokens, Place] = {}
+    for tokens, *each in zip(whole, *(of.T for of in highest(counts, confidence)), strict=True):
+        may_be_highest, has_most = each
+        there = has_most if has_most.any() else may_be_highest
+        places[tokens] = [*compress(groups, there)], bool(has_most.any())
+    return {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums}, places
 
 
-def _place(groups: Sequence[str], least: Floats, most: Floats) -> Place:
-    """Where most people of an item are, or that no group has most of them."""
-    first = int(least.argmax())
-    share, widest = float(least[first]), ceil(10 * float(most.max()))
-    if share >= NEARLY_ALL:
-        return f"nearly all of those who say it are in {groups[first]}", groups[first]
-    if share > 0.5:
-        perhaps = ", perhaps all" if most[first] >= NEARLY_ALL else ""
-        least_part = f"at least {floor(10 * share)} in 10" if share >= 0.6 else "more than half"
-        return f"{least_part} of those who say it are in {groups[first]}{perhaps}", groups[first]
-    if widest <= 5:
-        part = "half" if widest == 5 else f"{widest} in 10"
-        return f"none has over {part} of those who say it", ""
-    return "", ""
-
-
-def _mostly(by: str, bars: Mapping[str, Bar], most: str) -> str:
-    others = max(bar.high or 0 for group, bar in bars.items() if group != most)
-    within = range_in_words(bars[most].low or 0, bars[most].high or 0)
-    return f"{within} people in {_named(by, most)}, at most {others:,.0f} in any other"
+def _in_words(
+    by: str, bars: Mapping[str, Bar], there: Sequence[str], is_mostly_there: bool
+) -> tuple[str, str]:
+    """A row's place, and how many are within it."""
+    if len(there) > min(MOST_NAMED, len(bars) / 2):
+        return f"no {by} is clearly highest", ""
+    place = f"{'mostly' if is_mostly_there else 'highest'} in {named(by, there, ' or ')}"
+    if len(there) > 1:
+        return place, ""
+    within = f"{range_in_words(bars[there[0]].low or 0, bars[there[0]].high or 0)} people"
+    if is_mostly_there:
+        others = max(bar.high or 0 for group, bar in bars.items() if group != there[0])
+        within += f", at most {others:,.0f} in any other"
+    return place, within
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

@@ -11,9 +11,9 @@ promise is below.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.bar_tables import NEARLY_ALL, Row, Table, meaning_of_numbers, tables_of
-from dphh.report.change import FELL, ROSE, UNTOLD
+from dphh.report.bar_tables import Row, Table, meaning_of_numbers, named, tables_of
+from dphh.report.change import FELL, ROSE
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
@@ -41,6 +41,8 @@ MOST_FOLDED_ROWS = 5_000
 MOST_CARD_ROWS = 5
 #: The most groups that stand side by side. More are below one another.
 MOST_COLUMNS = 7
+#: How many phrases that rose, that fell, and that are mostly in one group, come first.
+MOST_FINDINGS = 3
 
 
 @dataclass(frozen=True)
@@ -65,51 +67,31 @@ class Part:
         return sentences.are_periods(self.release.manifest)
 
     @property
-    def most_said(self) -> Sequence[Row]:
-        """The first phrases of all people, if there are more of them."""
-        of = (each for each in self.tables[:1] if each.groups[0] is None and not self.whole)
-        rows = next((each.rows for each in of if each.kind.startswith("phrase")), ())
-        return [row for row in rows[:3] if (row.bars[0].low or 0) > 0 and len(rows) > 3]
+    def rows_within(self) -> Sequence[tuple[Part, Table, Row]]:
+        """The phrases by the groups of each column, which are no periods."""
+        parts = self.by_groups or ([] if self.whole else [self])
+        tables = ((part, table) for part in parts for table in part.tables[:1] if table.by)
+        return [(part, table, row) for part, table in tables for row in table.rows]
 
-    @property
-    def mostly(self) -> Iterator[tuple[str, list[Row]]]:
-        """For each column of groups: the phrases that are mostly in one."""
-        for part in self.by_groups or ([] if self.whole else [self]):
-            if mostly := [row for table in part.tables[:1] for row in table.rows if row.mostly]:
-                yield part.release.manifest["parameters"]["by"], mostly
-
-    def places_of(self, wording: str, told: str = UNTOLD) -> list[str]:
-        """Where people say this and, of what changed, where that is clear, for each column of
-        groups."""
-        said = []
-        for part in self.by_groups or ([] if self.whole else [self]):
-            rows = (row for table in part.tables[:1] for row in table.rows)
-            row = next((row for row in rows if row.wording == wording), None)
-            if row is None or len(row.bars) < 2 or part.are_periods:
-                continue
-            by, place = part.release.manifest["parameters"]["by"], [row.where] if row.where else []
-            for change in (ROSE, FELL, UNTOLD) if told != UNTOLD else ():
-                of = [(str(group), part.change_of(row, group)) for group in part.tables[0].groups]
-                if names := [group for group, each in of if each and each["change"] == change]:
-                    clearly = "not clear" if change == UNTOLD else f"clearly {change}"
-                    place.append(f"{clearly} in {', '.join(names)}")
-            if place or told != UNTOLD:
-                said.append(f"by {by}: {'; '.join(place) or 'cannot be told'}")
+    @cached_property
+    def places(self) -> Mapping[str, Sequence[str]]:
+        """Of each phrase: which group has the most people, and where it rose or fell, for each
+        column of groups."""
+        said: dict[str, list[str]] = {}
+        for part, table, row in self.rows_within:
+            place = [row.where] if row.where else []
+            for word in (ROSE, FELL):
+                groups = [
+                    group
+                    for group in table.groups
+                    if group and (part.change_of(row, group) or {}).get("change") == word
+                ]
+                place += [f"{word} in {named(table.by, groups)}"] if groups else []
+            said.setdefault(row.wording, []).extend(["; ".join(place)] if place else [])
         return said
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
-
-    @property
-    def weak_groups(self) -> str:
-        """The groups of whose numbers all may be nobody's."""
-        rows = [row for table in self.tables[:1] for row in table.rows]
-        names = [
-            name
-            for at, name in enumerate(self.tables[0].names if rows else ())
-            if all(sentences.is_weak(row.bars[at].low, row.bars[at].high) for row in rows)
-        ]
-        return ", ".join(names)
 
     @property
     def heading(self) -> str:
@@ -134,7 +116,7 @@ class Part:
         """The smallest number of people of a phrase, of all that are shown; 0 if none is known.
 
         By groups without a sum there is no one number of a phrase."""
-        if sentences.has_every_given_item(self.release.manifest):
+        if sentences.has_every_given_item(self.release.manifest) or self.found.number != "users":
             return 0
         of = (
             table
@@ -221,7 +203,7 @@ def _rendered(
 ) -> str:
     return _template().render(
         is_page=is_page, title=title, parts=parts, top=top, accounts=accounts,
-        most_columns=MOST_COLUMNS, nearly_all=NEARLY_ALL,
+        most_columns=MOST_COLUMNS, most_findings=MOST_FINDINGS,
     )  # fmt: skip
 
 
@@ -233,7 +215,7 @@ def _template() -> Template:
     def unbroken(said: str) -> Markup:
         """With each range of numbers on one line."""
         span = r'<span class="range">\g<0></span>'
-        return Markup(re.sub(r"\(?[\d,]+–[\d,]+\)?", span, str(escape(said))))
+        return Markup(re.sub(r"\(?[\d,]+ to [\d,]+\)?", span, str(escape(said))))
 
     def with_visible_characters(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:

@@ -153,12 +153,12 @@ def is_weak(low: float | None, high: float | None) -> bool:
 
 
 def range_in_words(low: float, high: float) -> str:
-    return f"at most {high:,.0f}" if is_weak(low, high) else f"{low:,.0f}–{high:,.0f}"
+    return f"at most {high:,.0f}" if is_weak(low, high) else f"{low:,.0f} to {high:,.0f}"
 
 
-def people_in_words(users: float, low: float, high: float) -> str:
+def people_in_words(users: float, low: float, high: float, noun: str = " people") -> str:
     said = range_in_words(low, high)
-    return said if is_weak(low, high) else f"{users:,.0f} ({said})"
+    return f"{said}{noun}" if is_weak(low, high) else f"about {users:,.0f}{noun} ({said})"
 
 
 def users_may_be_bounded(manifest: Manifest) -> bool:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from dphh import UsageError, counts, items, ngrams
 from dphh.cli import cli
-from dphh.report.bar_tables import tables_of
+from dphh.report.bar_tables import named, tables_of
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
 from dphh.report.terminal import changes_text
@@ -85,10 +85,14 @@ def test_findings_come_first_and_the_promise_last():
         counted({"see you": (70, 20, 130), "see": (80, 30, 140)}), "now", ["stars < 3"]
     )
     release.manifest["day"] = "2026-11-28"
-    title, again, what, above, meant, *_ = said = lines_of(page_of(release, title="Reviews"))
-    assert (title, again, above) == ("Reviews", "Reviews", "Phrases")
-    assert what == "Stars below 3: 1 phrase counted, released on 28 November 2026."
-    assert meant.startswith("Numbers of people. Trust the range: the true number is very likely in")
+    title, again, rows, above, found, what, *_ = said = lines_of(page_of(release, title="Reviews"))
+    assert (title, again, rows) == ("Reviews", "Reviews", "Stars below 3")
+    assert above == "Phrases (a full bar: 130 people)"
+    assert found == (
+        "Numbers of people. Trust the range: the true number is very likely in it. "
+        "see you about 70 people (20 to 130)"
+    )
+    assert what == "1 phrase counted, released on 28 November 2026."
     promised = said[said.index("What is promised, in full") - 1]
     assert promised.startswith("What is shown is blurred on purpose")
     promised = " ".join(said[said.index("What is promised, in full") :])
@@ -123,9 +127,9 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     )  # fmt: skip
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
-    assert "Stars below 3, November 2026: 3 phrases counted." in said
+    assert "Stars below 3, November 2026 Compared with" in said
     assert "Compared with October 2026: 1 rose, 1 no clear change." in said
-    assert "▲ rose cold soup: about 900 (880–920) people, was 100 (80–120)" in said
+    assert "▲ rose cold soup: about 900 people (880 to 920), was about 100 (80 to 120)" in said
     assert (
         "Found in November 2026, not in October 2026 (it may have been said before): new soup"
         in said
@@ -134,17 +138,17 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
         "Found in October 2026, not in November 2026 (it may still be said): old soup (about 7)."
         in said
     )
-    row = r"(\S+) (\S+) (\S+–\S+) (▲ rose|▼ fell|no clear change) was (\S+ \S+)"
+    row = r"(\S+) about (\S+ people \S+ to \S+) (▲ rose|▼ fell|no clear change) was about ([^)]+)"
     assert re.findall(row, said) == [
-        ("soup", "900", "880–920", "▲ rose", "100 (80–120)"),
-        ("there", "50", "30–70", "no clear change", "45 (25–65)"),
+        ("soup", "900 people (880 to 920)", "▲ rose", "100 (80 to 120"),
+        ("there", "50 people (30 to 70)", "no clear change", "45 (25 to 65"),
     ]
-    assert "new soup at most 25 not found in October 2026" in said
+    assert "new soup at most 25 people not found in October 2026" in said
     assert "at most 5% is expected not to have" in said
-    assert said.index("no clear change was 45") > said.index("Found in November 2026, not in")
+    assert said.index("no clear change was about 45") < said.index("Found in November 2026, not in")
     assert "▲" not in Seen(page_of(now)).text
     alone = Seen(page_of(counted({"new soup": (5, 0, 25)}), against=[before])).text
-    assert "no phrase is in both." in alone and "A rise can also mean" not in alone
+    assert "no phrase is in both." in alone
     fell = Seen(page_of(before, against=[now])).text
     assert ": 1 fell, 1 no clear change" in fell and "▼ fell" in fell
 
@@ -160,7 +164,7 @@ def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger,
     assert seen.tags.count("h2") == 2 and seen.tags.count("main") == 1
     assert "All rows, by what" in seen.text
     assert seen.text.count("survey: ") == 1
-    order = ("All rows, by what ↓", "its own noise", "How to read this", "-differential privacy")
+    order = ("by what ↓", "All rows, by what", "its own noise", "How to read", "-differential")
     places = [seen.text.index(each) for each in order]
     assert places == sorted(places)
     assert seen.text.count(found.run_id) and seen.text.count(grouped.run_id)
@@ -179,11 +183,11 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
         release.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     said = page_of(now, others=[of_groups], against=[before, groups_before])
     text = " ".join(Seen(said).text.replace("\0", " ").split())
-    first, _, second = text.partition("Small differences from the totals")
+    first, _, second = text.partition("Phrases, by country")
     assert "1 rose, 1 no clear change" in first
-    assert "DE 480–520 ▲ rose was 70–110" in second
-    table = second[second.index("Phrases, by country") :]
-    assert table.index("cold soup") < table.index("late bus")
+    assert "DE 380 to 420 was 381 to 421" in second
+    assert "DE 480 to 520 ▲ rose was 70 to 110" in second
+    assert second.index("cold soup") < second.index("late bus")
     with pytest.raises(UsageError, match="against: found 2 releases for 1"):
         page_of(now, against=[before, groups_before])
 
@@ -210,19 +214,18 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
         release.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     page = page_of(now, others=[grouped], against=[before, groups_before])
     said = " ".join(Seen(page).text.replace("\0", " ").split())
-    first, _, second = said.partition("Small differences from the totals")
-    rose = "▲ rose b c d: about 900 (880–920) people, was 100 (80–120)"
+    first, _, second = said.partition("Phrases, by country")
+    assert "▲ rose b c d: about 900 people (880 to 920), was about 100 (80 to 120)" in first
     assert (
-        f"{rose} by country: more than half of those who say it are in DE; clearly rose in DE; "
-        "not clear in US A rise can also mean that more people wrote"
+        "◆ mostly in DE b c d: 490 to 530 people, at most 460 in any other "
+        "◆ mostly in DE late bus: 780 to 820 people, at most 29 in any other"
     ) in first
-    assert (
-        "Mostly in one country: b c d: 490–530 people in DE, at most 460 in any other; "
-        "late bus: 780–820 people in DE, at most 29 in any other."
-    ) in said
-    assert "late bus by country: nearly all of those who say it are in DE 50 30–70" in first
-    assert "b c d DE 490–530 ▲ rose was 80–120 US 420–460" in second
-    assert second.index("b c d DE") < second.index("late bus DE 780–820")
+    within = "mostly in DE (490 to 530 people, at most 460 in any other)"
+    assert f"b c d {within}; rose in DE about 900 people (880 to 920) ▲ rose" in first
+    within = "mostly in DE (780 to 820 people, at most 29 in any other)"
+    assert f"late bus {within} about 50 people (30 to 70)" in first
+    assert "b c d DE 490 to 530 ▲ rose was 80 to 120 US 420 to 460 was 420 to 460" in second
+    assert second.index("b c d DE") < second.index("late bus DE 780 to 820")
     assert "all together" not in second and "a b c d DE" not in second
     assert said.count("1 single word, in no phrase") == 1
     # What is no phrase of all is none by groups: "http com p".
@@ -232,17 +235,17 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     assert "all together" in Seen(page_of(now, others=[grouped])).text
 
 
-def test_where_people_say_it_is_said_as_far_as_all_ranges_hold_at_once():
-    """Noise of 10 users: of one count of three 28 to either side, of the sum of two 39."""
+def test_where_people_say_it_is_said_as_far_as_it_is_clear():
+    """Noise of 10 users: of a difference 34 at 0.05 / 6, of one from the three others 50 at 0.05 /
+    8."""
     groups = ("DE", "US", "FR")
     for numbers, said in (
-        ((900, 20, 9), "nearly all of those who say it are in DE"),
-        ((500, 60, 9), "at least 8 in 10 of those who say it are in DE, perhaps all"),
-        ((500, 200, 9), "at least 6 in 10 of those who say it are in DE"),
-        ((300, 280, 290), "none has over 4 in 10 of those who say it"),
-        ((400, 300, 290), "none has over half of those who say it"),
-        ((400, 200, 190), ""),
-        ((9, 9, 9), ""),
+        ((500, 400, 40), "mostly in DE (480 to 520 people, at most 420 in any other)"),
+        ((500, 400, 60), "highest in DE (480 to 520 people)"),
+        ((400, 360, 300), "highest in DE (380 to 420 people)"),
+        ((400, 370, 300), "highest in DE or US"),
+        ((400, 370, 370), "no country is clearly highest"),
+        ((9, 9, 9), "no country is clearly highest"),
     ):
         ends = {name: (users, max(users - 20, 0), users + 20)
                 for name, users in zip(groups, numbers, strict=True)}  # fmt: skip
@@ -267,15 +270,15 @@ def test_more_than_three_that_one_release_has_alone_are_folded():
 
 def test_a_cell_that_may_be_nobodys_says_at_most():
     """Or nearly nobody's: a range that begins at 4 is as wide as one that begins at 0."""
-    for low, high, said in ((0, 30, "at most 30"), (4, 41, "at most 41"), (5, 41, "5–41")):
+    for low, high, said in ((0, 30, "at most 30"), (4, 41, "at most 41"), (5, 41, "5 to 41")):
         people = {"a b c d": {"DE": (500, 480, 520), "US": (20, low, high)}}
         page = page_of(within_country(people))
         text = " ".join(Seen(page).text.replace("\0", " ").split())
-        assert f"DE 480–520 US {said}" in text
-        assert ("US: few or nobody say these." in text) == said.startswith("at most")
+        assert f"DE 480 to 520 US {said}" in text
 
 
 def test_the_rarest_phrase_that_was_found_is_said():
+    assert "The rarest" not in page_of(ladder())  # its numbers are not of people
     people = {"a b c d": (90, 80, 100), "e f g h": (60, 50, 70), "i j": (60, 50, 70)}
     release = counted(people)
     assert "The rarest" not in page_of(release)  # of what was asked for, nothing is missing
@@ -292,8 +295,8 @@ def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
     release.manifest["levels"] = [{"level": 1, "kind": "set_union"}]
     page = page_of(release)
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "a b DE 60–120 US may be under 50" in text
-    assert "DE 50–110 US 50–90" in text
+    assert "a b DE 60 to 120 US may be under 50" in text
+    assert "DE 50 to 110 US 50 to 90" in text
     assert "its range begins below 50, so its number is not shown" in text
     assert "No number of “other”, for all other values, stands out of the noise" in text
     assert 'style="--n:2"' in page
@@ -312,7 +315,7 @@ def test_weeks_are_steps_in_their_order_with_bands():
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
     assert "Compared with 2026-W46: 1 rose." in text
-    assert "500 480–520 ▲ rose was at most 40" in text
+    assert "about 500 people (480 to 520) ▲ rose was at most 40" in text
     assert "300" not in text.partition("The manifest")[0]
 
 
@@ -366,14 +369,18 @@ def test_a_saved_release_becomes_a_page(written, ledger, tmp_path):
             made.items().report(path)
 
 
-def test_what_is_said_most_comes_first_and_groups_that_are_numbers_have_their_columns_name():
-    people = {f"{word} soup here": (900 - at, 800, 950) for at, word in enumerate("abcd")}
-    said = (
-        "Said most: a soup here (800–950 people), b soup here (800–950), c soup here (800–950). "
-        "Where ranges overlap"
-    )
-    assert said in Seen(page_of(counted(people))).text
-    assert "Said most" not in Seen(page_of(counted(dict([*people.items()][:3])))).text
+def test_groups_that_are_numbers_have_their_columns_name():
     numbers = within_country({"a b c d": {"1": (90, 60, 120), "2": (80, 50, 110)}}, ["1", "2"])
     (table,) = tables_of(numbers, 9)
     assert table.names == ("country 1", "country 2")
+    assert named("stars", ["1", "2", "3"], " or ") == "stars 1, 2 or 3"
+    assert named("country", ["DE", "1"]) == "DE, 1"
+
+
+def test_the_first_of_what_rose_is_said_first():
+    sizes = {f"{word} soup here": (900 - at, 800, 950) for at, word in enumerate("abcde")}
+    before = dict.fromkeys(sizes, (90, 70, 110))
+    said = Seen(page_of(counted(sizes), against=[of_run(counted(before), "before", [])])).text
+    first, _, below = said.partition("Phrases")
+    assert first.count("▲ rose") == 3 and "and 2 more that rose, below" in first
+    assert below.partition("The manifest")[0].count("▲ rose") == 5

@@ -131,7 +131,7 @@ def test_a_page_says_of_which_words_a_number_is():
     people = dict.fromkeys(["a b c", "b c d", "c d e", "b c", "c d"], (100, 80, 120))
     page = page_of(counted(people | dict.fromkeys("abcde", (100, 80, 120))))
     text = " ".join(Seen(page).text.split())
-    assert "a b c d e 100 80–120" in text
+    assert "a b c d e about 100 people (80 to 120)" in text
     assert "The number is of those who wrote “b c d”." in text
     alone = page_of(counted({"a b": (100, 80, 120)}))
     assert "those who wrote" not in " ".join(Seen(alone).text.split())
