@@ -12,6 +12,27 @@ from dphh.reader.corpus import Corpus
 
 _Frame = pl.DataFrame | pl.LazyFrame
 
+class _Rows(typing.TypedDict, total=False):
+    user: typing.Required[str | pl.Expr | collections.abc.Sequence[str | pl.Expr]]
+    text: str | None | pl.Expr
+    item: str | None | pl.Expr
+    as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']]
+    lower: bool | None
+    split: str
+    strip: str
+    drop: str | None
+    max_token_length: int
+    too_long: typing.Literal['truncate', 'drop', 'error']
+    max_text_length: int
+    account: str | None
+    where: str | None | pl.Expr
+    since: str | tuple[str, datetime.date | str] | None
+    until: str | tuple[str, datetime.date | str] | None
+    null_users: typing.Literal['refuse', 'drop']
+
+class _Corpus(_Rows, total=False):
+    keep: str | None
+
 def frame(frame: _Frame) -> FrameVerbs:
     """`frame.dphh`, for those who check types: `dphh.frame(messages).ngrams(user=..., ...)`."""
 
@@ -28,24 +49,7 @@ class FrameVerbs:
     def __init__(self, frame: _Frame) -> None: ...
     def corpus(
         self,
-        *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        keep: str | None = None,
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
+        **corpus: typing.Unpack[_Corpus],
     ) -> Corpus:
         """The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger.
 
@@ -71,25 +75,8 @@ class FrameVerbs:
     def items(
         self,
         *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         epsilon: float,
         delta: float,
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        keep: str | None = None,
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_items: int = 100,
         method: typing.Literal['auto', 'gaussian', 'sips', 'adaptive', 'single'] = 'auto',
         prior: str | pathlib.Path | object | None = None,
@@ -100,6 +87,7 @@ class FrameVerbs:
         by: str | None | pl.Expr = None,
         groups: str | collections.abc.Sequence[str] = (),
         min_users: int | None = None,
+        **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """Single items that many users hold.
 
@@ -121,26 +109,9 @@ class FrameVerbs:
     def ngrams(
         self,
         *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         max_n: int,
         epsilon: float,
         delta: float,
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        keep: str | None = None,
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_items: int = 100,
         method: typing.Literal['forecast', 'dpne'] = 'forecast',
         prior: str | pathlib.Path | object | None = None,
@@ -152,6 +123,7 @@ class FrameVerbs:
         min_users: int | None = None,
         spurious: float = 0.01,
         shares: collections.abc.Sequence[float] | None = None,
+        **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """Runs of up to `max_n` tokens that many users hold.
 
@@ -175,26 +147,9 @@ class FrameVerbs:
     def trie(
         self,
         *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         max_length: int,
         epsilon: float,
         delta: float,
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        keep: str | None = None,
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         unit: int = 1,
         choice: typing.Literal['drawn', 'most-frequent'] = 'drawn',
         counts: float | None = None,
@@ -203,6 +158,7 @@ class FrameVerbs:
         max_items: int | None = None,
         theta: int | None = None,
         p: float | None = None,
+        **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """Sequences, grown level by level from sampled votes.
 
@@ -223,27 +179,11 @@ class FrameVerbs:
     def ldp_trie(
         self,
         *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         keep: int,
         max_length: int,
         delta: float,
         users_per_level: int,
         contributions: int,
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         sampling: typing.Literal['random', 'greedy'] = 'random',
         passes: int = 1,
         character_set: str | collections.abc.Sequence[str] = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~ \t\n\r\x0b\x0c',
@@ -252,6 +192,7 @@ class FrameVerbs:
         central_epsilon: float | None = None,
         user_epsilon: float | None = None,
         pad: bool = False,
+        **corpus: typing.Unpack[_Rows],
     ) -> Plan:
         """Sequences, grown level by level from locally randomised votes.
 
@@ -275,26 +216,9 @@ class FrameVerbs:
     def counts(
         self,
         *,
-        user: str | pl.Expr | collections.abc.Sequence[str | pl.Expr],
         of: str | pathlib.Path | dphh.mechanisms.counts.price.ReleaseLike | collections.abc.Sequence[str | collections.abc.Sequence[str]],
         epsilon: float,
         delta: float,
-        text: str | None | pl.Expr = None,
-        item: str | None | pl.Expr = None,
-        as_: typing.Optional[typing.Literal['words', 'characters', 'whole', 'list']] = None,
-        lower: bool | None = None,
-        split: str = 'unicode',
-        strip: str = '',
-        keep: str | None = None,
-        drop: str | None = None,
-        max_token_length: int = 1000,
-        too_long: typing.Literal['truncate', 'drop', 'error'] = 'truncate',
-        max_text_length: int = 100000,
-        account: str | None = None,
-        where: str | None | pl.Expr = None,
-        since: str | tuple[str, datetime.date | str] | None = None,
-        until: str | tuple[str, datetime.date | str] | None = None,
-        null_users: typing.Literal['refuse', 'drop'] = 'refuse',
         max_held: int | None = None,
         top: int | None = None,
         min_length: int = 1,
@@ -302,6 +226,7 @@ class FrameVerbs:
         groups: str | collections.abc.Sequence[str] = (),
         confidence: float = 0.95,
         simultaneous: bool = False,
+        **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """How many users hold each of given items, with intervals.
 
