@@ -119,7 +119,7 @@ REPLACEMENTS_BY_PART: dict[str, dict[str, Any]] = {
         "dphh.mechanisms.ngrams.forecast.two_rounds.weight_scaling": lambda *_: lambda g: g
     },
     "classes of half a nat: of one": {"dphh.mechanisms.ngrams.ladder.classes.LOG_STEP": 1.0},
-    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.masses.EM_PASSES": 20},
+    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.plan_round.EM_PASSES": 20},
     "solved weights: plain ones": {
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.best_weights": even_weights,
         "dphh.mechanisms.ngrams.forecast.plan_round._AlternatingChoice.first_weights": even_weights,

@@ -8,35 +8,31 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_within_purses
-from dphh.mechanisms.ngrams.forecast.masses import (
-    mass_distributions,
-    mass_grid,
-    widened_posteriors,
-)
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     THRESHOLDS,
     Rows,
+    mass_distributions,
+    mass_grid,
     plan_round,
     tails_by_signs,
     weight_scaling,
+    widened_posteriors,
 )
 from dphh.mechanisms.ngrams.forecast.purses import (
-    PursesSeen,
-    counted_in_full,
-    finds_in_full,
-    mean_freed,
-    reserve_for_counts,
-)
-from dphh.mechanisms.ngrams.forecast.run import full_purse
-from dphh.mechanisms.ngrams.forecast.shares import (
     FIRST_OF_TWO_ROUNDS_PART,
     LATE_PURSES_PART,
     WORD_ROUND_PARTS,
+    PursesSeen,
+    counted_in_full,
+    finds_in_full,
     gain_of,
+    mean_freed,
     one_round_part,
     parts_by_climb,
     parts_of_round_2,
+    reserve_for_counts,
 )
+from dphh.mechanisms.ngrams.forecast.run import full_purse
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS

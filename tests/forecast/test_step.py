@@ -15,8 +15,8 @@ from scipy.stats import norm
 
 from dphh.mechanisms.ngrams.forecast import run as ladder_run
 from dphh.mechanisms.ngrams.forecast import two_rounds
+from dphh.mechanisms.ngrams.forecast.purses import SPURIOUS_PART_OF_TWO_ROUNDS
 from dphh.mechanisms.ngrams.forecast.run import full_purse, grams_of_level, table_of_grams
-from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     Drawn,
     TwoRoundLevel,

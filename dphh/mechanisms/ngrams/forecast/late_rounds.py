@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from dphh.engines.host import Host, Lookup
-from dphh.mechanisms.ngrams.forecast.masses import corrected_masses
-from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Rows, plan_round
-from dphh.mechanisms.ngrams.forecast.purses import PursesSeen
-from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS, parts_by_climb
+from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Rows, corrected_masses, plan_round
+from dphh.mechanisms.ngrams.forecast.purses import (
+    SPURIOUS_PART_OF_TWO_ROUNDS,
+    PursesSeen,
+    parts_by_climb,
+)
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     PLAIN_WEIGHT,
     ROUND_TABLES,

@@ -22,7 +22,7 @@ from math import ceil, floor, isqrt, log2
 from dphh.errors import UsageError
 from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.ngrams.forecast.shares import (
+from dphh.mechanisms.ngrams.forecast.purses import (
     FIRST_OF_TWO_ROUNDS_PART,
     THRESHOLDS_DELTA_SHARE,
     UNLISTED_WORDS_DELTA_SHARES,

@@ -33,8 +33,12 @@ from dphh.mechanisms.ngrams.forecast.late_rounds import (
     draw_late_rounds,
     keep_undecided,
 )
-from dphh.mechanisms.ngrams.forecast.purses import counted_in_full, reserve_for_counts
-from dphh.mechanisms.ngrams.forecast.shares import FIRST_OF_TWO_ROUNDS_PART, LATE_PURSES_PART
+from dphh.mechanisms.ngrams.forecast.purses import (
+    FIRST_OF_TWO_ROUNDS_PART,
+    LATE_PURSES_PART,
+    counted_in_full,
+    reserve_for_counts,
+)
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     LATER_ROUND,
     ROUND_1,

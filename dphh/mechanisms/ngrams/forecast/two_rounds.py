@@ -24,30 +24,29 @@ import pyarrow.compute as pc
 
 from dphh.engines.host import Host, Lookup
 from dphh.level import FoundCounts
-from dphh.mechanisms.ngrams.forecast.masses import (
+from dphh.mechanisms.ngrams.forecast.plan_round import (
     ROUND_1_SCALE,
     MassDistributions,
-    estimated_masses,
-    mass_distributions,
-    precision_weighted_mean,
-)
-from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
     Rows,
     WeightScaling,
+    estimated_masses,
+    mass_distributions,
     plan_round,
+    precision_weighted_mean,
     tails_by_signs,
     weight_scaling,
 )
 from dphh.mechanisms.ngrams.forecast.purses import (
+    SPURIOUS_PART_OF_TWO_ROUNDS,
     PursesSeen,
     finds_in_full,
     mean_freed,
+    parts_of_round_2,
     reserve_for_counts,
     users_by_kind,
     weights_of_bins,
 )
-from dphh.mechanisms.ngrams.forecast.shares import SPURIOUS_PART_OF_TWO_ROUNDS, parts_of_round_2
 from dphh.mechanisms.ngrams.ladder.classes import Partition, ValidClasses
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.running import integer_columns, renamed

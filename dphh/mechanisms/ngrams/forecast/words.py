@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.mechanisms.ngrams.forecast.shares import WORD_ROUND_PARTS, one_round_part
+from dphh.mechanisms.ngrams.forecast.purses import WORD_ROUND_PARTS, one_round_part
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     ROUND_TABLES,
     Drawn,
