@@ -3,8 +3,8 @@
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in spurious.sql; V_k is never written down (the specification does, in `absent`).
 -- The loop over k is dphh/mechanisms/ngrams/dpne.py, which computes rho_k before each level; users'
--- texts, w_i, are `users`, which sql/rows/gather_texts.sql has made. U_i <- W_i n V_k is
--- in positions_of_words.sql (k = 2) and positions_of_grams.sql.
+-- texts, w_i, are `users`, which sql/rows/gather_texts.sql has made. U_i <- W_i n V_k is in
+-- valid_grams.sql.
 -- In: positions (user_hashes, lengths, keys), where valid grams stand: U_i, before it is a set.
 -- Out: noised (key, noisy), drawn once.
 CREATE TEMP TABLE noised AS

@@ -17,7 +17,7 @@ from dphh.mechanisms.ngrams.forecast.two_rounds import (
     first_round,
 )
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, update_positions
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, number_positions, update_positions
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.functions import PURSE
@@ -179,6 +179,7 @@ def test_a_user_who_has_nothing_left_still_holds(engine):
             host.gather("users", ReadWords(marks_ends=True))
             host.run("full_purses", purse=purse)
             ladder = first_ladder(pa.array(["a", "b", "c"]))
+            number_positions(host, ladder)
             update_positions(host, ladder)
             valid = valid_classes(ladder.top, np.ones(3), np.array([3.0]))
             how = Spending(purse, 10**4, (2**15,), 0, 2)

@@ -39,7 +39,7 @@ from dphh.mechanisms.items.price import price_items
 from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import most_reported_values, seat_users
 from dphh.mechanisms.ngrams.dpne import draw_dpne_level
-from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, update_positions
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder, number_positions, update_positions
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union import single
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
@@ -165,6 +165,7 @@ def test_grams_of_every_level_of_dpne(engine, others, newcomer):
                 # What somebody gives to is at least 512, and at noise of 16 nothing else is 200.
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, threshold_grid=200)
                 valid = ladder.valid_grams()
+                number_positions(host, ladder)
                 update_positions(host, ladder)
                 yield sums(draw_dpne_level(host, level, valid, f"level {number}"))
                 keys = np.sort(valid.keys(np.arange(len(valid))))
@@ -238,7 +239,9 @@ def test_a_block_has_the_same_users_in_the_same_order_in_every_table(engine, mon
         users = of_each_user("users", "ids")
         hashes = dict(rows_of(host, "users", "block", "user_hashes"))
         assert len(users) == len(rows)
-        update_positions(host, first_ladder(pa.array(["a", "b"])), keeps_users=True)
+        ladder = first_ladder(pa.array(["a", "b"]))
+        number_positions(host, ladder)
+        update_positions(host, ladder, keeps_users=True)
         host.run(
             "counted_users",
             given=Lookup(GivenGrams([(name,) for name in names], 1, beginnings=False)),

@@ -36,6 +36,7 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.ladder.rungs import (
     ValidGrams,
     first_ladder,
+    number_positions,
     positions_steps,
     texts_of_grams,
     update_positions,
@@ -189,7 +190,6 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]
     yield LevelDone(base, scored_words(vocabulary, noisy, base.grid_bits))
 
     ladder = first_ladder(vocabulary)
-    keeps_users = price.counting is not None
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         valid = ladder.valid_grams()
@@ -198,7 +198,8 @@ def dpne_levels(price: Price, host: Host, once: DrawOnce) -> Iterator[LevelDone]
         if len(valid) == 0:  # no gram below was released, so none is valid: no text is read
             yield LevelDone(level, SCORED_SCHEMA.empty_table())
             continue
-        update_positions(host, ladder, keeps_users=keeps_users)
+        number_positions(host, ladder)
+        update_positions(host, ladder, keeps_users=price.counting is not None)
         # positions (block, user_hashes, lengths, keys): the valid gram at each position
         purpose = f"ngrams/level {level.level}"
         passed = once(purpose, partial(draw_dpne_level, host, level, valid, purpose))

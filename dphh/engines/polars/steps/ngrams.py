@@ -19,21 +19,31 @@ POSITIONS_COLUMNS = ("user_hashes", "lengths", "keys")
 
 
 @step
-def positions_of_words(host: PolarsHost, *, released: Any) -> Tables:
-    grams = host.call("numbers_of_words", "ids", released)
-    return _next_positions(host, "users", grams)
+def numbers_of_words(host: PolarsHost, *, released: Any) -> Tables:
+    return _numbered(host, "users", host.call("numbers_of_words", "ids", released))
 
 
 @step
-def positions_of_grams(host: PolarsHost, *, released: Any) -> Tables:
-    grams = host.call("numbers_of_grams", "keys", released)
-    return _next_positions(host, "positions", grams)
+def numbers_of_grams(host: PolarsHost, *, released: Any) -> Tables:
+    return _numbered(host, "positions", host.call("numbers_of_grams", "keys", released))
 
 
-def _next_positions(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
-    positions = host.table(table).select("block", "user_hashes", "lengths", grams=grams)
+def _numbered(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
+    return {"numbered": host.table(table).select("block", "user_hashes", "lengths", grams=grams)}
+
+
+@step
+def valid_grams(host: PolarsHost) -> Tables:
     pairs = host.call("pairs", "lengths", "grams")
-    return {"next_positions": positions.select("block", "user_hashes", pairs=pairs).unnest("pairs")}
+    candidates = host.table("numbered").select("block", "user_hashes", pairs=pairs)
+    return {"next_positions": candidates.unnest("pairs")}
+
+
+@step
+def finds(host: PolarsHost) -> Tables:
+    held = host.table("numbered").join(host.table("purses"), on="block")
+    purse = host.call("finds", "lengths", "grams", "purse")
+    return {"next_purses": held.select("block", purse=purse)}
 
 
 @step
@@ -102,25 +112,6 @@ def released_grams(host: PolarsHost, *, threshold: int) -> pl.LazyFrame:
 def full_purses(host: PolarsHost, *, purse: int) -> Tables:
     full = host.call("full_purses", "user_hashes", purse)
     return {"purses": host.table("users").select("block", purse=full)}
-
-
-@step
-def finds_of_words(host: PolarsHost, *, released: Any) -> Tables:
-    return _with_finds(host, "users", host.call("numbers_of_words", "ids", released))
-
-
-@step
-def finds_of_grams(host: PolarsHost, *, released: Any) -> Tables:
-    return _with_finds(host, "positions", host.call("numbers_of_grams", "keys", released))
-
-
-def _with_finds(host: PolarsHost, table: str, grams: pl.Expr) -> Tables:
-    """Purses with how many of these numbered grams each user holds, added to earlier finds."""
-    held = host.table(table).select("block", "lengths", grams=grams)
-    joined = held.join(host.table("purses"), on="block")
-    return {
-        "next_purses": joined.select("block", purse=host.call("finds", "lengths", "grams", "purse"))
-    }
 
 
 @step

@@ -55,6 +55,7 @@ from dphh.mechanisms.ngrams.ladder.rungs import (
     Ladder,
     add_finds,
     first_ladder,
+    number_positions,
     positions_steps,
     texts_of_grams,
     update_positions,
@@ -127,9 +128,10 @@ def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int
         )  # fmt: skip
         if len(before.valid) == 0:  # no gram below was released, so none is valid
             break
+        number_positions(host, ladder)
         if counting is not None:
             before = replace(before, counting=counting, in_full=in_full)
-            add_finds(host, ladder)
+            add_finds(host)
         update_positions(host, ladder, keeps_users=counting is not None, keeps_levels=True)
         # positions (block, user_hashes, lengths, keys): the valid gram at each position
         purpose = f"ngrams/forecast, level {level.level}"
@@ -142,7 +144,9 @@ def draw_levels_above(price: Price, host: Host, words: ReleasedWords, purse: int
     if undecided:
         reserve = None
         if counting is not None:
-            add_finds(host, ladder)
+            number_positions(host, ladder)
+            add_finds(host)
+            host.drop("numbered")
             reserve = reserve_for_counts(planned[0], purse, counting, in_full)
         host.rename_replacing("positions", f"positions_{len(undecided) + 1}")
         counted_for = int(LATE_PURSES_PART * planned[0].whole)
@@ -264,13 +268,11 @@ def forecast_draws(price: Price) -> Draws:
             yield purpose, steps_of(level, purpose, *names, *ROUND_1, *LATER_ROUND, bins=bins)
     if not (above := forecast_levels_of(price)):
         return
-    finds = [] if price.counting is None else ["finds_of_grams", renamed("next_purses", "purses")]
+    finds = [] if price.counting is None else ["finds", renamed("next_purses", "purses")]
     early, late = steps_of(above[0], "", "full_purses"), []
     for level in above:
         purpose = f"ngrams/forecast, level {level.level}"
-        before = [*finds, *positions_steps(level)]
-        if level is above[0]:
-            before = [step.replace("finds_of_grams", "finds_of_words") for step in before]
+        before = positions_steps(level, *finds)
         keep = [renamed(table, f"{table}_{level.level}") for table in KEPT_TABLES]
         asked = [*before, *ROUND_1, *LATER_ROUND, "forecast_undecided", "forecast_cells", *keep]
         no_list = {"first_unlisted_key": -1, "unlisted_threshold": 0}
@@ -278,6 +280,7 @@ def forecast_draws(price: Price) -> Draws:
         take_up = [renamed(f"{table}_{level.level}", table) for table in KEPT_TABLES]
         late += steps_of(level, f"{purpose}, late", *take_up, *LATER_ROUND, bins=bins**2)
     count = "late_purses", renamed("next_purses", "purses"), "forecast_users", "user_counts"
+    finds = ["numbers_of_grams", *finds] if finds else []
     between = steps_of(above[0], "ngrams/forecast, late purses", *finds, *count)
     counts = () if price.counting is None else COUNTS_WITHIN_PURSES
     yield "ngrams/forecast", [*early, *between, *late, *counts]

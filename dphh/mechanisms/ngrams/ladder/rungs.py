@@ -124,40 +124,42 @@ def texts_of_grams(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
     return pc.binary_join(tokens, joiner), tokens
 
 
+def number_positions(host: Host, ladder: Ladder) -> None:
+    """Make the table `numbered`: where in users' texts the grams of the ladder's top rung are. It
+    follows from `users` or, above words, from `positions` of the rung's level."""
+    if ladder.top.level == 1:
+        host.run("numbers_of_words", released=Lookup(indices_by_word(ladder.vocabulary)))
+    else:
+        host.run("numbers_of_grams", released=Lookup(KeyIndex(ladder.top.keys)))
+    # numbered (block, user_hashes, lengths, grams)
+
+
+def add_finds(host: Host) -> None:
+    """Add to each user's finds, in the table `purses`, the grams in `numbered` that they hold."""
+    host.run("finds")
+    host.rename_replacing("next_purses", "purses")
+
+
 def update_positions(
     host: Host, ladder: Ladder, *, keeps_users: bool = False, keeps_levels: bool = False
 ) -> None:
-    """Make the table `positions` of the level above the ladder: where in users' texts its valid
-    grams are. It follows from `users` or, above level 2, from `positions` of the level below.
+    """Make of `numbered` the table `positions` of the level above the ladder: where in users' texts
+    its valid grams are.
 
     `keeps_users`: what is found will be counted in `users`. `keeps_levels`: the table of each level
     from 2 on stays, as positions_2 and so on, for a later round of that level.
     """
-    pieces, released = _released(ladder)
-    host.run(f"positions_of_{pieces}", released=released)
-    # next_positions (block, user_hashes, lengths, keys)
     if ladder.top.level == 1 and not keeps_users:
         host.drop("users")
     if ladder.top.level > 1 and keeps_levels:
         host.rename_replacing("positions", f"positions_{ladder.top.level}")
+    host.run("valid_grams")
+    # next_positions (block, user_hashes, lengths, keys)
     host.rename_replacing("next_positions", "positions")
+    host.drop("numbered")
 
 
-def add_finds(host: Host, ladder: Ladder) -> None:
-    """Add to each user's finds, in the table `purses`, the grams of the top rung that they hold."""
-    pieces, released = _released(ladder)
-    host.run(f"finds_of_{pieces}", released=released)
-    host.rename_replacing("next_purses", "purses")
-
-
-def _released(ladder: Ladder) -> tuple[str, Lookup]:
-    """The pieces of the next level's grams, and the numbers of those that were released."""
-    if ladder.top.level == 1:
-        return "words", Lookup(indices_by_word(ladder.vocabulary))
-    return "grams", Lookup(KeyIndex(ladder.top.keys))
-
-
-def positions_steps(level: Level) -> tuple[str, str]:
-    """What `update_positions` asks for this level."""
-    pieces = "words" if level.level == 2 else "grams"
-    return f"positions_of_{pieces}", renamed("next_positions", "positions")
+def positions_steps(level: Level, *between: str) -> tuple[str, ...]:
+    """What `number_positions` and `update_positions` ask for this level, and others in between."""
+    numbers = f"numbers_of_{'words' if level.level == 2 else 'grams'}"
+    return numbers, *between, "valid_grams", renamed("next_positions", "positions")
