@@ -59,7 +59,7 @@ def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
 SEARCH, BUDGET = "The search", "The budget"
 _BUDGET_OPTIONS = {
     *("epsilon", "delta", "local_epsilon", "central_epsilon", "user_epsilon"),
-    *("spurious", "shares"),
+    *("spurious", "shares", "sigma", "threshold"),
     *("theta", "p", "users_per_level", "contributions", "pad"),
 }
 

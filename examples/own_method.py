@@ -3,7 +3,7 @@
 Who knows beforehand which words matter can say so: of a user's norm, a listed word gets more than
 others do. A user's vector keeps its L2 norm, so the release is a Gaussian one, and a threshold that
 holds for any weights keeps back new words (docs/composition.md, "Thresholds for any weights").
-`by_shares` and `by_hand` are knobs of the published methods: rounds, shares, noise, thresholds.
+Rounds, shares, noise and thresholds of the shipped methods are options (docs/items.md, "By hand").
 To ship such a method, put this file beside the others in `dphh/mechanisms/set_union/`, its line
 into `methods.py`, and its claim into tests (docs/architecture.md, "A set-union method").
 
@@ -14,32 +14,28 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import ceil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh import Corpus, Ledger, Release, UsageError, items, verify
+from dphh import Corpus, Ledger, Release, items, verify
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws, steps_of
-from dphh.mechanisms.set_union import gaussian, sips
-from dphh.mechanisms.set_union.draws import draw_in_order, draw_words, draws_in_order
+from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     ReweighedLevel,
     RoundsAndCost,
     SetUnionLevel,
-    price_rounds,
     round_level,
     threshold_delta,
 )
 from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
 from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
-from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
+from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import grid_bits
 from dphh.udfs.kernel.contributions import ONE_W
@@ -84,46 +80,6 @@ def draws(levels: Sequence[SetUnionLevel]) -> Draws:
 
 
 BY_LIST = SetUnionMethod(THEOREM, price, run, draws)
-
-
-# The published rounds with numbers of one's own: shares, noise and thresholds by hand.
-
-
-def by_shares(*parts: float) -> SetUnionMethod:
-    """As many rounds as parts: what a round finds is taken from users before the next. Each has its
-    part of 1 / sigma^2 and of delta."""
-    shares = [part / sum(parts) for part in parts]
-
-    def priced(
-        epsilon: float, delta: float, max_items: int, counting: CountsOptions
-    ) -> RoundsAndCost:
-        return price_rounds(epsilon, delta, shares, [max_items] * len(parts), counting)
-
-    return SetUnionMethod(sips.THEOREM, priced, draw_in_order, draws_in_order)
-
-
-def by_hand(sigma: float, threshold: float) -> SetUnionMethod:
-    """One round of this noise and this threshold, in users. It is priced by what it costs, and
-    refused if that is more than the epsilon and delta that are asked for."""
-
-    def priced(
-        epsilon: float, delta: float, max_items: int, counting: CountsOptions
-    ) -> RoundsAndCost:
-        if counting.share:
-            raise UsageError("counts: the budget is for one round; give counts=0")
-        bits, spare = grid_bits(sigma, max_items), arithmetic_delta(max_items, epsilon)
-        unit = 2**bits
-        level = SetUnionLevel(1, max_items, bits, ceil(sigma * unit), ceil(threshold * unit))
-        new = threshold_delta(level)
-        events = SetUnionEvent(level.sigma, new, "by hand"), DeltaEvent(spare, NOISE_TABLE_NOTE)
-        if (cost := compose(events).delta(epsilon)) > delta:
-            raise UsageError(
-                f"sigma, threshold: {sigma:g} and {threshold:g} cost delta {cost:.3g} at epsilon "
-                f"{epsilon:g}, found {delta:g}; give more noise or a higher threshold"
-            )
-        return (level,), events, (("noise and new items", cost),)
-
-    return SetUnionMethod(gaussian.THEOREM, priced, draw_in_order, draws_in_order)
 
 
 def main(engine: str = "duckdb") -> Release:

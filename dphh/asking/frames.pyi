@@ -87,6 +87,9 @@ class FrameVerbs:
         by: str | None | pl.Expr = None,
         groups: str | collections.abc.Sequence[str] = (),
         min_users: int | None = None,
+        shares: collections.abc.Sequence[float] | None = None,
+        sigma: float | None = None,
+        threshold: float | None = None,
         **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """Single items that many users hold.
@@ -105,6 +108,9 @@ class FrameVerbs:
         min_users: Leave out items that may have fewer users.
         epsilon: The privacy budget: 1 is strict, 8 is weak.
         delta: Probability on top of epsilon: well below 1 / users.
+        shares: For sips: each round's share of the budget.
+        sigma: For gaussian: the noise, in users.
+        threshold: For gaussian: the threshold, in users.
         """
     def ngrams(
         self,
@@ -123,6 +129,8 @@ class FrameVerbs:
         min_users: int | None = None,
         spurious: float = 0.01,
         shares: collections.abc.Sequence[float] | None = None,
+        sigma: collections.abc.Sequence[float] | None = None,
+        threshold: float | None = None,
         **corpus: typing.Unpack[_Corpus],
     ) -> Plan:
         """Runs of up to `max_n` tokens that many users hold.
@@ -143,6 +151,8 @@ class FrameVerbs:
         delta: Probability on top of epsilon: well below 1 / users.
         spurious: The share of finds that may be held by no user.
         shares: For dpne: each length's share of the budget.
+        sigma: For dpne: each length's noise, in users.
+        threshold: For dpne: the threshold of words, in users.
         """
     def trie(
         self,

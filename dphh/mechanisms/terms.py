@@ -15,6 +15,7 @@ import numpy as np
 from dphh.errors import UsageError
 from dphh.level import Level, Noise
 from dphh.prior import Prior, PriorOption
+from dphh.privacy.accounting import compose
 from dphh.privacy.events import Event
 from dphh.privacy.search import least_whole
 from dphh.udfs.rules.weights import weight
@@ -85,6 +86,50 @@ def checked_arithmetic_delta(arithmetic: float, epsilon: float, delta: float) ->
             f"proved down to delta {8 * arithmetic:.1e}: give a larger delta or a smaller epsilon"
         )
     return arithmetic
+
+
+# Shares, noise and thresholds that are given by hand.
+
+#: The most rounds of a set union, the largest number, and the least epsilon that a plan states.
+MOST_ROUNDS, MOST_BY_HAND, LEAST_EPSILON_BY_HAND = 20, 1_000_000, 1e-6
+#: What delta is for where noise and thresholds are given by hand.
+DELTA_BY_HAND = "the noise and new items, as they were given by hand"
+
+
+def checked_positive(option: str, given: Any) -> float:
+    if not _is_positive(given):
+        raise UsageError(
+            f"{option}: found {given!r}; give a number of users above 0, at most {MOST_BY_HAND:,}"
+        )
+    return float(given)
+
+
+def checked_several_positive(
+    option: str, given: Any, counts: range, advice: str
+) -> tuple[float, ...]:
+    """Refuse what is not a list of so many positive numbers."""
+    is_list = isinstance(given, (list, tuple)) and len(given) in counts
+    if not is_list or not all(map(_is_positive, given)):
+        raise UsageError(f"{option}: found {given!r}; give {advice}")
+    return tuple(map(float, given))
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and 0 < value <= MOST_BY_HAND
+
+
+def epsilon_by_hand(events: Sequence[Event], epsilon: float, delta: float) -> float:
+    """What noise and thresholds that were given by hand cost at delta: at most the epsilon that was
+    asked for, or they are refused."""
+    least = compose(events).epsilon(delta)
+    if least > epsilon:
+        dearer = f"give epsilon={ceil(least * 1e4) / 1e4:g}, or " if least < LARGEST_EPSILON else ""
+        raise UsageError(
+            f"sigma, threshold: at delta {delta:g} these cost more than epsilon {epsilon:g}; "
+            f"{dearer}give more noise or a higher threshold"
+        )
+    return max(least, LEAST_EPSILON_BY_HAND)
 
 
 # The part of delta for draws that are not exactly those of the proofs.

@@ -23,25 +23,6 @@ def test_a_method_of_ones_own_is_priced_booked_run_and_verified(engine, capsys):
     assert all(score < 150 for item, score in scores.items() if item != "fever")
 
 
-def test_rounds_shares_noise_and_threshold_are_given_by_hand(engine, written, no_noise):
-    corpus = written([(user, f"often{user % 3} own{user}") for user in range(300)])
-    asked = {"epsilon": 1.0, "delta": 1e-6, "max_items": 20, "counts": 0}
-    theirs = items(method="sips", **asked)
-    mine = {"three": own_method.by_shares(0.09, 0.3, 1), "hand": own_method.by_hand(6.0, 40.0)}
-    with patch.dict(METHODS, mine):
-        assert items(method="three", **asked).levels == theirs.levels
-        plan = items(corpus, method="hand", **asked)
-        (level,) = plan.levels
-        assert (level.sigma, level.threshold) == (6.0, 40.0)
-        assert compose(plan.events).delta(1.0) <= 1e-6
-        found = plan.run(engine=engine, randomness=no_noise).to_polars()
-        with pytest.raises(UsageError, match=r"cost delta .* at epsilon 0.5, found 1e-06"):
-            items(method="hand", **{**asked, "epsilon": 0.5})
-    # 100 users of two words each: 100 / sqrt(2).
-    assert dict(found.select("item", "score").rows()).keys() == {"often0", "often1", "often2"}
-    assert found["score"].to_list() == pytest.approx([70.7] * 3, abs=0.1)
-
-
 def test_a_method_that_nobody_wrote_is_refused():
     with pytest.raises(UsageError, match="method: found 'equal'; give one of auto, gaussian"):
         items(epsilon=1.0, delta=1e-7, method="equal")

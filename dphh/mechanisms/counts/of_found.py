@@ -117,6 +117,10 @@ class CountsOptions:
         """The sigma for finding items, if finding and counting compose to `total_sigma`."""
         return split_sigma(total_sigma, [1 - self.share])[0] if self.share else total_sigma
 
+    def sigma_with_counts(self, finding_sigma: float) -> float:
+        """The sigma to which finding by this sigma and counting compose."""
+        return finding_sigma * sqrt(1 - self.share)
+
     def counts_events(self, total_sigma: float) -> tuple[Event, ...]:
         """The event of the counts, if any, where finding and counting compose to `total_sigma`."""
         if not self.share:

@@ -12,8 +12,9 @@ Each of these has its own privacy statement, in both directions, in the price th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dphh.errors import UsageError
 from dphh.level import CountsLevel
@@ -41,11 +42,15 @@ from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
     FINDING_PROBABILITY,
+    MOST_ROUNDS,
     UNIT,
     LevelsEventsDeltaParts,
     check_budget,
     check_max_items,
+    checked_positive,
     checked_prior,
+    checked_several_positive,
+    epsilon_by_hand,
     users_needed,
 )
 from dphh.price import Finds, Price, Privacy
@@ -60,6 +65,9 @@ HELP = {
     **CountsOptions.HELP,
     **CountsOptions.MIN_USERS_HELP,
     **BUDGET_HELP,
+    "shares": "For sips: each round's share of the budget.",
+    "sigma": "For gaussian: the noise, in users.",
+    "threshold": "For gaussian: the threshold, in users.",
 }
 THEOREM_WITH_PRIOR = (
     "set union with a prior (docs/prior.md): two Gaussian rounds over the items of a list "
@@ -86,6 +94,9 @@ def price_items(
     prior_text: str | None = None,
     prior_is_public: bool = False,
     domain: ItemsOption | None = None,
+    shares: Sequence[float] | None = None,
+    sigma: float | None = None,
+    threshold: float | None = None,
 ) -> Price:
     """Single items that many users hold.
 
@@ -109,8 +120,13 @@ def price_items(
     item a line, or a release. Each is released, held or not, with how many users hold it and an
     interval; no part of delta goes to new items. `min_users`, `by` and `groups` then go without
     `counts`.
+
+    By hand, for research: `shares` are those of the rounds of "sips", as many as there are to be;
+    `sigma` and `threshold`, in users, those of "gaussian": then a plan states the epsilon that they
+    cost at delta, and is refused if that is more than `epsilon`.
     """
     check_choice("method", method, METHODS)
+    by_hand = _checked_by_hand(method, shares, sigma, threshold)
     if domain is not None:
         beside = {
             "counts": counts is not None,
@@ -136,9 +152,9 @@ def price_items(
     caveats: tuple[str, ...] = ()
     cost: LevelsEventsDeltaParts
     if given is None:
-        taken, cost = _method_and_price(method, asked)
+        taken, cost = _method_and_price(method, asked, by_hand)
         theorem, finds = METHODS[taken].theorem, _users_needed(cost[0], max_items)
-        said = ("method", taken), *counting.parameters
+        said = ("method", taken), *counting.parameters, *by_hand.items()
     else:
         taken, theorem = "forecast", THEOREM_WITH_PRIOR
         cost = price_forecast(*asked[:2], 1, max_items, MOST_SPURIOUS_SHARE, counting, given)
@@ -146,6 +162,9 @@ def price_items(
         finds = replace(users_needed_for_words(cost[0]), users_by_length=())
         said = *counting.parameters, ("prior", given.digest)
     levels, events, delta_shares = cost
+    stated = asked[0]
+    if not by_hand.keys().isdisjoint(("sigma", "threshold")):
+        stated = epsilon_by_hand(events, *asked[:2])
     return Price(
         verb="items",
         method=taken,
@@ -157,7 +176,7 @@ def price_items(
         ),
         levels=levels,
         privacy=Privacy(
-            epsilon=asked[0],
+            epsilon=stated,
             delta=asked[1],
             unit=UNIT,
             adjacency=ADJACENCY,
@@ -172,13 +191,31 @@ def price_items(
     )
 
 
+def _checked_by_hand(
+    method: str, shares: object, sigma: object, threshold: object
+) -> dict[str, Any]:
+    """What is given of the options of one method alone, as numbers that are written in one way."""
+    by_hand: dict[str, Any] = {}
+    if shares is not None:
+        advice = f"1 to {MOST_ROUNDS} positive numbers, one for each round"
+        rounds = range(1, MOST_ROUNDS + 1)
+        by_hand["shares"] = checked_several_positive("shares", shares, rounds, advice)
+    for option, value in (("sigma", sigma), ("threshold", threshold)):
+        if value is not None:
+            by_hand[option] = checked_positive(option, value)
+    for option in by_hand:
+        if method != (needed := "sips" if option == "shares" else "gaussian"):
+            raise UsageError(f"{option}: goes with method={needed!r}, found {method!r}")
+    return by_hand
+
+
 def _method_and_price(
-    method: str, asked: tuple[float, float, int, CountsOptions]
+    method: str, asked: tuple[float, float, int, CountsOptions], by_hand: Mapping[str, Any]
 ) -> tuple[str, RoundsAndCost]:
     """What "auto" takes follows from public parameters; "gaussian", where their budget is too small
     for it. Any other method is itself."""
     if method != "auto":
-        return method, METHODS[method].price(*asked)
+        return method, METHODS[method].price(*asked, **by_hand)
     _, _, max_items, _ = asked
     method = "single" if max_items == 1 else "auto"
     try:

@@ -57,6 +57,7 @@ from dphh.mechanisms.running import (
 from dphh.mechanisms.set_union.draws import bounding_parameters, draw_words, words_steps
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.mechanisms.terms import (
+    DELTA_BY_HAND,
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
     LevelsEventsDeltaParts,
@@ -67,7 +68,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Finds, Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.gaussian import gaussian_sigma, split_sigma
+from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.set_union import grid_bits, new_item_delta, new_item_threshold
 from dphh.udfs.noise.table import rounded_gaussian
 
@@ -88,9 +89,13 @@ def price_dpne(
     max_n: int,
     max_items: int,
     spurious: float,
-    shares: Sequence[float] | None,
     counting: CountsOptions,
+    shares: Sequence[float] | None = None,
+    sigma: Sequence[float] | None = None,
+    threshold: float | None = None,
 ) -> LevelsEventsDeltaParts:
+    """By each length's `shares` of 1/sigma^2. Its `sigma` may be given, and the `threshold` of
+    words: then the events may cost more than epsilon and delta (`epsilon_by_hand`)."""
     spare = checked_arithmetic_delta(
         sum([arithmetic_delta(max_items, epsilon)] * max_n)
         + (max_n - 1) * spurious_draws_delta(epsilon)
@@ -98,18 +103,22 @@ def price_dpne(
         epsilon,
         delta,
     )
-    total = gaussian_sigma(epsilon, delta / 2 - spare)
-    finding = counting.sigma_of_finding(total)
-    if shares is None:
-        shares = [1] * max_n
-    sigmas = split_sigma(finding, [share / sum(shares) for share in shares])
+    if sigma is None:
+        shares = shares or [1] * max_n
+        total = gaussian_sigma(epsilon, delta / 2 - spare)
+        finding = counting.sigma_of_finding(total)
+        sigmas = split_sigma(finding, [share / sum(shares) for share in shares])
+    else:
+        sigmas = tuple(sigma)
+        total = counting.sigma_with_counts(compose_sigmas(sigmas))
     bits = grid_bits(max(sigmas), max_items)
-    grid = [ceil(sigma * 2**bits) for sigma in sigmas]
+    grid = [ceil(each * 2**bits) for each in sigmas]
     noise = rounded_gaussian(grid[0])
-    threshold = new_item_threshold(noise, bits, max_items, delta / 2)
-    base = SetUnionLevel(
-        level=1, max_items=max_items, grid_bits=bits, sigma_grid=grid[0], threshold_grid=threshold
-    )
+    if threshold is None:
+        threshold_grid = new_item_threshold(noise, bits, max_items, delta / 2)
+    else:
+        threshold_grid = ceil(threshold * 2**bits)
+    base = SetUnionLevel(1, max_items, bits, grid[0], threshold_grid)
     above = [
         PrunedLevel(
             level=k,
@@ -120,7 +129,7 @@ def price_dpne(
         )
         for k in range(2, max_n + 1)
     ]
-    new = new_item_delta(noise, bits, max_items, threshold)
+    new = new_item_delta(noise, bits, max_items, threshold_grid)
     events: tuple[Event, ...] = (
         GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
         DeltaEvent(new, "new words over the threshold, level 1"),
@@ -128,6 +137,8 @@ def price_dpne(
         *counting.counts_events(total),
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
+    if sigma is not None or threshold is not None:
+        return (base, *above), events, ((DELTA_BY_HAND, delta),)
     shared_out = (
         ("Gaussian curve of all levels together", delta / 2 - spare),
         ("new words over the threshold of level 1", delta / 2),

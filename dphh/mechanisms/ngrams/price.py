@@ -4,7 +4,6 @@ paper's method on which the ladder is built (`dpne.py`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
@@ -31,7 +30,10 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
+    checked_positive,
     checked_prior,
+    checked_several_positive,
+    epsilon_by_hand,
 )
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorOption
@@ -48,6 +50,8 @@ HELP = {
     **BUDGET_HELP,
     "spurious": "The share of finds that may be held by no user.",
     "shares": "For dpne: each length's share of the budget.",
+    "sigma": "For dpne: each length's noise, in users.",
+    "threshold": "For dpne: the threshold of words, in users.",
 }
 LONGEST_NGRAM = 100
 #: The least `spurious`. |S_{k-1}| / |V_k| may be as little as 2^-31, and the noise's table still
@@ -64,6 +68,8 @@ def price_ngrams(
     spurious: float = 0.01,
     method: Method = "forecast",
     shares: Sequence[float] | None = None,
+    sigma: Sequence[float] | None = None,
+    threshold: float | None = None,
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
@@ -76,7 +82,9 @@ def price_ngrams(
 
     "forecast" spends each length's budget where releases so far foretell finds; "dpne", the
     paper's, spends it evenly, or by `shares`, which it alone takes. "forecast" bounds words alone;
-    "dpne" bounds every length by `max_items`.
+    "dpne" bounds every length by `max_items`. It alone takes `sigma`, each length's noise, and
+    `threshold`, that of words, both in users: then a plan states the epsilon that they cost at
+    delta, and is refused if that is more than `epsilon`.
 
     `users`, `low` and `high` say how many users hold what is found. `counts` is the share of the
     budget for them: the larger, the narrower the intervals. With 0 there is a score only.
@@ -91,11 +99,7 @@ def price_ngrams(
     epsilon, delta = float(epsilon), float(delta)
     check_whole("max_n", max_n, most=LONGEST_NGRAM)
     check_choice("method", method, get_args(Method))
-    if method == "forecast" and shares is not None:
-        raise UsageError(
-            "shares: does not apply to method='forecast', the default, which divides the budget "
-            "itself; leave it out, or give method='dpne'"
-        )
+    by_hand = _checked_by_hand(method, max_n, shares, sigma, threshold)
     if method == "dpne" and prior is not None:
         raise UsageError(
             f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
@@ -106,7 +110,11 @@ def price_ngrams(
     default = SHARE_WITHIN_PURSES if has_purses else SHARE_OF_FINDING
     counting = CountsOptions.from_options(counts, by, groups, min_users, default=default)
     check_max_items(max_items)
-    _check_spurious_and_shares(spurious, shares, max_n)
+    if not _is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
+        raise UsageError(
+            f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
+            "such as 0.01"
+        )
     parameters: tuple[tuple[str, Any], ...] = (
         ("max_n", max_n),
         ("epsilon", epsilon),
@@ -124,12 +132,15 @@ def price_ngrams(
         )
         found, most_held = users_needed_for_words(levels), max_items
     else:
-        parameters += (("shares", None if shares is None else tuple(map(float, shares))),)
+        parameters += tuple(({"shares": None} | by_hand).items())
         theorem = DPNE_THEOREM
         levels, events, delta_shares = price_dpne(
-            epsilon, delta, max_n, max_items, spurious, shares, counting
+            epsilon, delta, max_n, max_items, spurious, counting, **by_hand
         )
         found, most_held = users_needed_for_grams(levels), max_n * max_items
+    stated = epsilon
+    if not by_hand.keys().isdisjoint(("sigma", "threshold")):
+        stated = epsilon_by_hand(events, epsilon, delta)
     *_, top = levels
     if isinstance(top, ForecastLevel):
         found_counts = counts_within_purses(top.total_sigma, counting)
@@ -141,7 +152,7 @@ def price_ngrams(
         parameters=parameters,
         levels=levels,
         privacy=Privacy(
-            epsilon=epsilon,
+            epsilon=stated,
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
@@ -156,20 +167,27 @@ def price_ngrams(
     )
 
 
-def _check_spurious_and_shares(spurious: float, shares: Sequence[float] | None, max_n: int) -> None:
-    if not _is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
+def _checked_by_hand(
+    method: str, max_n: int, shares: object, sigma: object, threshold: object
+) -> dict[str, Any]:
+    """What is given of the options of "dpne" alone, as numbers that are written in one way."""
+    lists, by_hand = {"shares": shares, "sigma": sigma}, dict[str, Any]()
+    for option, value in lists.items():
+        if value is not None:
+            advice = f"{max_n} positive numbers, one for each length"
+            by_hand[option] = checked_several_positive(
+                option, value, range(max_n, max_n + 1), advice
+            )
+    if threshold is not None:
+        by_hand["threshold"] = checked_positive("threshold", threshold)
+    if method == "forecast" and by_hand:
         raise UsageError(
-            f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
-            "such as 0.01"
+            f"{', '.join(by_hand)}: does not apply to method='forecast', the default, which "
+            "divides the budget itself; leave it out, or give method='dpne'"
         )
-    if shares is not None and (
-        not isinstance(shares, (list, tuple))
-        or len(shares) != max_n
-        or not all(_is_number(share) and isfinite(share) and share > 0 for share in shares)
-    ):
-        raise UsageError(
-            f"shares: found {shares!r}; give {max_n} positive numbers, one for each length"
-        )
+    if len(by_hand.keys() & lists.keys()) > 1:
+        raise UsageError("shares, sigma: both say each length's noise; leave one of them out")
+    return by_hand
 
 
 def _is_number(value: object) -> bool:

@@ -12,6 +12,9 @@ both may take nearly all of delta, where the papers give each one half.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import ceil
+
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import (
     RoundsAndCost,
@@ -19,7 +22,12 @@ from dphh.mechanisms.set_union.levels import (
     round_level,
     threshold_delta,
 )
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
+from dphh.mechanisms.terms import (
+    DELTA_BY_HAND,
+    NOISE_TABLE_NOTE,
+    arithmetic_delta,
+    checked_arithmetic_delta,
+)
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -33,21 +41,37 @@ THEOREM = (
 )
 
 
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+def price(
+    epsilon: float,
+    delta: float,
+    max_items: int,
+    counting: CountsOptions,
+    sigma: float | None = None,
+    threshold: float | None = None,
+) -> RoundsAndCost:
     """One round, whose new items and other items are priced jointly: its level, the events that it
-    costs, and how delta is divided."""
+    costs, and how delta is divided. Noise and threshold may be given, in users: then the events may
+    cost more than epsilon and delta (`epsilon_by_hand`)."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
     spare = checked_arithmetic_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
     total = gaussian_sigma(epsilon, for_curve * delta - spare)
-    sigma = counting.sigma_of_finding(total)
+    by_hand = sigma is not None or threshold is not None
+    if sigma is None:
+        sigma = counting.sigma_of_finding(total)
+    else:
+        total = counting.sigma_with_counts(sigma)
     bits = grid_bits(sigma, max_items)
     level = round_level(SetUnionLevel, bits, sigma, max_items, for_new * delta, 1)
+    if threshold is not None:
+        level = replace(level, threshold_grid=ceil(threshold * 2**bits))
     events = (
         SetUnionEvent(level.sigma, threshold_delta(level), "weighted Gaussian and its threshold"),
         *counting.counts_events(total),
         DeltaEvent(spare, NOISE_TABLE_NOTE),
     )
+    if by_hand:
+        return (level,), events, ((DELTA_BY_HAND, delta),)
     shared_out = (
         ("the noise, where a user has no new item", for_curve * delta - spare),
         (

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dphh.engines.host import DrawOnce, Host
-from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive, auto, gaussian, single, sips
 from dphh.mechanisms.set_union.draws import draw_in_order, draws_in_order
@@ -19,8 +18,9 @@ Method = Literal["auto", "gaussian", "sips", "adaptive", "single"]
 @dataclass(frozen=True)
 class SetUnionMethod:
     theorem: str
-    #: A function of epsilon, delta, max_items and what counting takes of them.
-    price: Callable[[float, float, int, CountsOptions], RoundsAndCost]
+    #: A function of epsilon, delta, max_items, what counting takes of them (`CountsOptions`), and
+    #: what is given by hand.
+    price: Callable[..., RoundsAndCost]
     #: Yields each round of these levels as it was run. It gets the host, on which the table `users`
     #: is gathered, and draws what is released through `once`.
     run: Callable[[Sequence[SetUnionLevel], Host, DrawOnce], Iterator[DrawnRound]]

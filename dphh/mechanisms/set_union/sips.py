@@ -9,6 +9,8 @@ deltas: docs/composition.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import RoundsAndCost, price_rounds, shares_of_rounds
 
@@ -22,5 +24,13 @@ THEOREM = (
 SHARES = shares_of_rounds(0.3)
 
 
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
-    return price_rounds(epsilon, delta, SHARES, [max_items] * len(SHARES), counting)
+def price(
+    epsilon: float,
+    delta: float,
+    max_items: int,
+    counting: CountsOptions,
+    shares: Sequence[float] | None = None,
+) -> RoundsAndCost:
+    """As many rounds as shares, which are in proportion to the parts that they take."""
+    parts = SHARES if shares is None else [share / sum(shares) for share in shares]
+    return price_rounds(epsilon, delta, parts, [max_items] * len(parts), counting)
