@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
@@ -20,6 +19,7 @@ from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb, price_again
 from dphh.run import run as run_plan
+from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import Options, check_utf8, checked_call, python_value
 from dphh.wording.unseen import printable_json
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan(Exports):
+class Plan(InNotebooks, Exports):
     """What would run, what it costs, and which items it can find."""
 
     price: Price
@@ -103,8 +103,10 @@ class Plan(Exports):
 
         return plan_text(self.price, self.corpus, details=False)
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
+    def _rows(self) -> list[tuple[str, ...]]:
+        from dphh.report.plan_lines import plan_rows
+
+        return plan_rows(self.price, self.corpus)
 
 
 def plan_from_json(found: dict[str, Any] | str) -> Plan:

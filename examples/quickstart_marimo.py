@@ -1,4 +1,5 @@
-"""dphh in marimo: `marimo edit quickstart_marimo.py`, or `python quickstart_marimo.py`, a script.
+"""dphh in marimo: `pip install marimo 'dphh[plot]'`, then `marimo edit quickstart_marimo.py`, or
+`python quickstart_marimo.py`, a script.
 
 marimo runs a cell again whenever what it uses changes. The corpus and the ledger lie in a folder of
 their own beside this notebook, and the same request on the same data is paid for once: moving the
@@ -65,7 +66,7 @@ def _(mo):
 
 @app.cell
 def _(corpus, dphh, epsilon):
-    plan = dphh.ngrams(corpus, max_n=3, epsilon=epsilon.value, delta=1e-9, max_items=20)
+    plan = dphh.ngrams(corpus, max_n=5, epsilon=epsilon.value, delta=1e-9, max_items=20)
     plan
     return (plan,)
 

@@ -31,15 +31,28 @@ DETAIL_SECTIONS = ("levels", "proof")
 def plan_text(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
 ) -> str:
-    given = [(option, value) for option, value in price.parameters if value is not None]
-    asked = ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
-    lines = wrapped(f"plan: {price.verb}  {asked}")
+    lines = wrapped(f"plan: {price.verb}  {_asked(price)}")
     for heading, said in plan_sections(price, corpus, ledger):
         if details or heading not in DETAIL_SECTIONS:
             lines += [f"\n{heading}", *in_two_columns(said)]
     if not details:
         lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
     return "\n".join(lines)
+
+
+def plan_rows(price: Price, corpus: Corpus | None) -> list[tuple[str, ...]]:
+    """The same for a notebook, without details: rows of heading, label and text."""
+    rows: list[tuple[str, ...]] = [("plan", price.verb, _asked(price))]
+    for heading, said in plan_sections(price, corpus):
+        if heading not in DETAIL_SECTIONS:
+            headings = [heading, *[""] * len(said)]
+            rows += [(first, *line) for first, line in zip(headings, said, strict=False)]
+    return [*rows, ("", "", "plan.describe() has the noise and the theorem, too")]
+
+
+def _asked(price: Price) -> str:
+    given = [(option, value) for option, value in price.parameters if value is not None]
+    return ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
 
 
 def plan_sections(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dphh.wording.lines import visible_text
 
-_CELL = '<td style="text-align: left; vertical-align: top">'
+_CELL = '<td style="text-align: left; vertical-align: top; padding: 0.2em 0.6em">'
 
 
 class InNotebooks:
@@ -22,7 +22,7 @@ class InNotebooks:
 
     def _repr_html_(self) -> str:
         rows = (
-            "".join(f"{_CELL}{escape(visible_text(cell, 10_000))}</td>" for cell in row)
+            "".join(f"{_CELL}{cell and escape(visible_text(cell, 10_000))}</td>" for cell in row)
             for row in self._rows()
         )
         return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

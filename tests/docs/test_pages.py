@@ -136,7 +136,7 @@ SCHEDULERS = {
         asset=lambda **_: (
             lambda task: lambda week: task(SimpleNamespace(partition_key=week)).metadata["folder"]
         ),
-        WeeklyPartitionsDefinition=str,
+        WeeklyPartitionsDefinition=lambda start, day_offset: start,
         RetryPolicy=dict,
         MaterializeResult=SimpleNamespace,
         Failure=lambda said, allow_retries: RuntimeError(f"{said} {allow_retries}"),
@@ -147,7 +147,7 @@ SCHEDULERS = {
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_scheduler_publishes_a_week_once(scheduler, nightly, monkeypatch, caplog):
     book, here = nightly
-    for name in ("airflow", "airflow.decorators", "airflow.exceptions", "dagster"):
+    for name in ("airflow", "airflow.sdk", "airflow.sdk.exceptions", "dagster"):
         monkeypatch.setitem(sys.modules, name, SCHEDULERS[scheduler])
     publish, *tasks = re.findall("```text\n(.*?)```", JOBS, re.DOTALL)
     names: dict = {}

@@ -3,7 +3,9 @@ the same through JSON and on the command line."""
 
 import json
 import math
+import re
 from functools import partial
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,14 @@ def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
     said = " ".join(repr(items(corpus(), epsilon=1, delta=1e-7)).split())
     assert "broken.sqlite" in said and "forgets what was spent" in said
     assert "no corpus yet" in repr(items(epsilon=1, delta=1e-7))
+
+
+def test_a_notebook_has_every_word_of_a_print():
+    plan = ngrams(corpus(), max_n=3, epsilon=1, delta=1e-7)
+    *printed, _ = repr(plan).removeprefix("plan:").splitlines()
+    shown = unescape(re.sub("<[^>]*>", " ", plan._repr_html_())).split()
+    assert "\n".join(printed).split() == shown[1 : len(" ".join(printed).split()) + 1]
+    assert "∅" not in shown  # an empty cell is empty
 
 
 def test_a_print_escapes_what_html_would_read(tmp_path):
