@@ -79,6 +79,10 @@ class ReadOnce:
     rows: Any
     _known: dict[Any, Any] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[type[ReadOnce], tuple[Any]]:
+        """A copy for another process has the rows alone."""
+        return ReadOnce, (self.rows,)
+
     def known(self, what: Any, compute: Callable[[], Any]) -> Any:
         """What was computed under this name before, or is now."""
         if what not in self._known:

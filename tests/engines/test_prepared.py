@@ -1,5 +1,6 @@
 """A prepared corpus is read once. In all else its runs are those of the corpus itself."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_what_was_not_read_is_refused_before_it_is_paid_for(ledger, engine):
         with pytest.raises(CorpusError, match="NULL user"):
             items(without_user, **BUDGET).run(engine=engine, ledger=ledger)
     assert not [*ledger.runs()]
+
+
+def test_a_copy_in_another_process_has_the_same_rows(ledger, engine):
+    kept = prepared(corpus_of(frame()))
+    released = items(kept, **BUDGET).run(engine=engine, ledger=ledger)
+    sent = pickle.loads(pickle.dumps(kept))
+    assert items(sent, **BUDGET).run(engine=engine, ledger=ledger).run_id == released.run_id
 
 
 def test_a_spark_frame_stays_where_it_is():
