@@ -101,7 +101,8 @@ class Release(Exports, InNotebooks):
 
     @checked_call
     def to_csv(self, path: str | Path, *, separator: Literal[",", ";"] = ",") -> Path:
-        """Write the table as CSV for spreadsheets, with `tokens` as a JSON list.
+        """Write the table as CSV for spreadsheets, with `tokens` as a JSON list, and with `phrase`:
+        its wording on the page, in the rows that the page shows.
 
         All numbers are whole, scores are rounded: which sign begins decimals differs between
         countries, and a spreadsheet may read 1.018 as a thousand. Where it takes decimal commas,
@@ -111,6 +112,7 @@ class Release(Exports, InNotebooks):
         """
         import polars as pl
 
+        from dphh.report.phrases import exact_phrases
         from dphh.wording.cells import csv_of, safe_list_cell
 
         check_choice("separator", separator, (",", ";"))
@@ -120,7 +122,9 @@ class Release(Exports, InNotebooks):
             "tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String
         )
         whole = pl.col(pl.Float64).round().cast(pl.Int64)
-        data = csv_of(self.to_polars().with_columns(tokens, whole), separator)
+        wordings = exact_phrases(self).select("tokens", "phrase").unique()
+        table = self.to_polars().join(wordings, on="tokens", how="left", maintain_order="left")
+        data = csv_of(table.with_columns(tokens, whole), separator)
         out = local_path_to_write("to_csv", path)
         write_unless_other_file("to_csv", out, data, data[: data.index(separator.encode())])
         return out

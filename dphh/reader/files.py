@@ -136,8 +136,8 @@ def unreadable_files_error(
     corpus: Corpus,
     what_is_wrong: str,
     advice: str = "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
-    "or text files whose names end in .csv, .tsv or .jsonl; or read it with another library, and "
-    "give the table and account= (docs/corpus.md)",
+    "or text files whose names end in .csv (in Excel, 'CSV UTF-8'), .tsv or .jsonl; or read it "
+    "with another library, and give the table and account= (docs/corpus.md)",
 ) -> CorpusError:
     return CorpusError(f"corpus: {', '.join(corpus.where)}: {what_is_wrong}; {advice}")
 

@@ -126,6 +126,11 @@ def _alone(tokens: Tokens) -> Wording:
 def phrases(release: Released) -> pl.DataFrame:
     """A row for each of what was found, or for each of its groups: the wording, and the released
     item in it whose numbers these are."""
+    return with_visible_controls(exact_phrases(release))
+
+
+def exact_phrases(release: Released) -> pl.DataFrame:
+    """The same with texts as they are, which controls may be in."""
     found, join = found_in(release), joiner_of(release.manifest).join
     rows = [
         (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.others)
@@ -133,7 +138,7 @@ def phrases(release: Released) -> pl.DataFrame:
     order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
     frame = _shown_rows(release)
     shown = order.join(frame, on="tokens", maintain_order="left_right")
-    return with_visible_controls(shown.select("phrase", *frame.columns))
+    return shown.select("phrase", *frame.columns)
 
 
 def with_visible_controls(frame: pl.DataFrame) -> pl.DataFrame:

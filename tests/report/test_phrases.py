@@ -149,7 +149,10 @@ def test_a_spreadsheet_of_any_country_reads_the_csv(name, tmp_path):
         data = release.to_csv(tmp_path / "out.csv", separator=separator).read_bytes()
         assert data.startswith(b'\xef\xbb\xbf"level"' + separator.encode())
         found = pl.read_csv(tmp_path / "out.csv", separator=separator)
-        assert (found.columns, len(found)) == (table.columns, len(table))
+        assert (found.columns, len(found)) == ([*table.columns, "phrase"], len(table))
+        rows = found.drop_nulls("phrase")
+        number = "users" if "users" in table else "level"
+        assert sorted(rows[number]) == sorted(release.phrases()[number]), "those of the page"
         for column in ("users", "low", "high", "estimate"):
             if column in table:
                 assert found[column].to_list() == table[column].cast(pl.Int64).to_list()
