@@ -5,7 +5,7 @@ needs to be found: a plan's own number, of users who hold nothing else, and that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil, isfinite, nextafter
 from typing import Any
@@ -119,9 +119,13 @@ def _is_positive(value: Any) -> bool:
     return is_number and 0 < value <= MOST_BY_HAND
 
 
-def epsilon_by_hand(events: Sequence[Event], epsilon: float, delta: float) -> float:
-    """What noise and thresholds that were given by hand cost at delta: at most the epsilon that was
-    asked for, or they are refused."""
+def stated_epsilon(
+    by_hand: Mapping[str, Any], events: Sequence[Event], epsilon: float, delta: float
+) -> float:
+    """The epsilon that was asked for. With noise or a threshold by hand it is what they cost at
+    delta; they are refused if that is more."""
+    if by_hand.keys().isdisjoint(("sigma", "threshold")):
+        return epsilon
     least = compose(events).epsilon(delta)
     if least > epsilon:
         dearer = f"give epsilon={ceil(least * 1e4) / 1e4:g}, or " if least < LARGEST_EPSILON else ""

@@ -50,7 +50,7 @@ from dphh.mechanisms.terms import (
     checked_positive,
     checked_prior,
     checked_several_positive,
-    epsilon_by_hand,
+    stated_epsilon,
     users_needed,
 )
 from dphh.price import Finds, Price, Privacy
@@ -162,9 +162,6 @@ def price_items(
         finds = replace(users_needed_for_words(cost[0]), users_by_length=())
         said = *counting.parameters, ("prior", given.digest)
     levels, events, delta_shares = cost
-    stated = asked[0]
-    if not by_hand.keys().isdisjoint(("sigma", "threshold")):
-        stated = epsilon_by_hand(events, *asked[:2])
     return Price(
         verb="items",
         method=taken,
@@ -176,7 +173,7 @@ def price_items(
         ),
         levels=levels,
         privacy=Privacy(
-            epsilon=stated,
+            epsilon=stated_epsilon(by_hand, events, *asked[:2]),
             delta=asked[1],
             unit=UNIT,
             adjacency=ADJACENCY,

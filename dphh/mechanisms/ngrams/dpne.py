@@ -95,7 +95,7 @@ def price_dpne(
     threshold: float | None = None,
 ) -> LevelsEventsDeltaParts:
     """By each length's `shares` of 1/sigma^2. Its `sigma` may be given, and the `threshold` of
-    words: then the events may cost more than epsilon and delta (`epsilon_by_hand`)."""
+    words: then the events may cost more than epsilon and delta (`stated_epsilon`)."""
     spare = checked_arithmetic_delta(
         sum([arithmetic_delta(max_items, epsilon)] * max_n)
         + (max_n - 1) * spurious_draws_delta(epsilon)

@@ -33,7 +33,7 @@ from dphh.mechanisms.terms import (
     checked_positive,
     checked_prior,
     checked_several_positive,
-    epsilon_by_hand,
+    stated_epsilon,
 )
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorOption
@@ -138,9 +138,6 @@ def price_ngrams(
             epsilon, delta, max_n, max_items, spurious, counting, **by_hand
         )
         found, most_held = users_needed_for_grams(levels), max_n * max_items
-    stated = epsilon
-    if not by_hand.keys().isdisjoint(("sigma", "threshold")):
-        stated = epsilon_by_hand(events, epsilon, delta)
     *_, top = levels
     if isinstance(top, ForecastLevel):
         found_counts = counts_within_purses(top.total_sigma, counting)
@@ -152,7 +149,7 @@ def price_ngrams(
         parameters=parameters,
         levels=levels,
         privacy=Privacy(
-            epsilon=stated,
+            epsilon=stated_epsilon(by_hand, events, epsilon, delta),
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,

@@ -51,7 +51,7 @@ def price(
 ) -> RoundsAndCost:
     """One round, whose new items and other items are priced jointly: its level, the events that it
     costs, and how delta is divided. Noise and threshold may be given, in users: then the events may
-    cost more than epsilon and delta (`epsilon_by_hand`)."""
+    cost more than epsilon and delta (`stated_epsilon`)."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
     spare = checked_arithmetic_delta(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
