@@ -4,7 +4,7 @@ the ledger holds."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from dphh.asking.macros import PLAN_SCHEMA, Macro, corpus_options_by_sql_name, macros
 from dphh.asking.parsed import typed_value
+from dphh.checking import Finding
 from dphh.ledger import Account, Ledger
 from dphh.ledger.paying import label_of
 from dphh.reader.corpus import CORPUS_OPTIONS
@@ -60,6 +61,11 @@ def answer_without_plan(macro: Macro, arguments: Mapping[str, Any], ledger: Ledg
             rows = [(costs[each.spends], each.example_call, each.summary) for each in asked]
         case _:
             rows = _rows_of_options(arguments["verb"], for_owner=ledger.analyst is None)
+    return _table(rows, macro.columns)
+
+
+def check_table(macro: Macro, findings: Iterable[Finding]) -> pa.Table:
+    rows = [(each.what, each.verdict, each.found, each.costs) for each in findings]
     return _table(rows, macro.columns)
 
 

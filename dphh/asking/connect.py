@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from itertools import accumulate, count
 from pathlib import Path
@@ -31,6 +32,7 @@ from dphh.asking.macros import (
     macros,
 )
 from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
+from dphh.checking import check
 from dphh.errors import DphhError, UsageError
 from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Account, Ledger
@@ -142,7 +144,7 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
         try:
             table = owner.answer(macro, arguments, statement_id)
         except DphhError as problem:
-            table = pa.table({"refused": [respell_options(str(problem), _option_in_sql)]})
+            table = pa.table({"refused": [_in_words_of_sql(str(problem))]})
         # Columns that the answer lacks are NULL.
         with_all = pa.concat_tables([columns.empty_table(), table], promote_options="permissive")
         return with_all.select(columns.names).cast(columns)
@@ -160,7 +162,15 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any
 def _show_note(said: str) -> None:
     """Shows what a run costs, in SQL's words."""
     if isinstance(said, Note):
-        show_budget_notes(Note(respell_options(said.removeprefix("note: "), _option_in_sql)))
+        show_budget_notes(Note(_in_words_of_sql(said.removeprefix("note: "))))
+
+
+def _in_words_of_sql(said: str) -> str:
+    """The text with SQL's names of options: those it begins with, and those it advises."""
+    about, colon, rest = said.partition(":")
+    if re.fullmatch(r"\w+( or \w+)*", about):
+        about = re.sub(r"\w+", lambda found: SQL_NAME_OF_OPTION.get(found[0], found[0]), about)
+    return respell_options(about + colon + rest, _option_in_sql)
 
 
 def _option_in_sql(name: str, value: str) -> str:
@@ -203,6 +213,11 @@ class _AnswersForOwner:
             return answers.plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         if macro.name == "add_corpus":
             return answers.ledger_table(macro, [self._added_account(macro, arguments)])
+        if macro.name == "check":
+            corpus = self._corpus(macro, arguments)
+            found = check(corpus, ledger=self._ledger, engine=self._engine).findings
+            said = [replace(each, found=_in_words_of_sql(each.found)) for each in found]
+            return answers.check_table(macro, said)
         return answers.answer_without_plan(macro, arguments, self._ledger)
 
     def _added_account(self, macro: Macro, arguments: Arguments) -> Account:

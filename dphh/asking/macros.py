@@ -133,6 +133,13 @@ _MACROS_WITHOUT_VERB = (
         for_owner=True,
     ),
     Macro(
+        "check",
+        ("corpus", *corpus_options_by_sql_name()),
+        _columns("what verdict found costs"),
+        "Whether a run would go through: columns, files, rows without a user, who pays.",
+        for_owner=True,
+    ),
+    Macro(
         "declare_groups",
         ("corpus", "by", "groups"),
         _CORPORA,

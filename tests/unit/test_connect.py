@@ -233,6 +233,22 @@ def test_a_release_is_saved_explained_and_verified_in_sql(con, ledger, tmp_path)
         con.execute(f"FROM dphh_verify('{tmp_path / 'out'}')")
 
 
+def test_a_corpus_is_checked_in_sql_in_words_of_sql_for_nothing(con, ledger, tmp_path):
+    asked = "SELECT what, verdict, found FROM dphh_check('{}'{})"
+    told = con.execute(asked.format("reviews", "")).fetchall()
+    assert {verdict for _, verdict, _ in told} == {"good"}
+    assert {"columns", "users", "ledger"} <= {what for what, *_ in told}
+    path = tmp_path / "x.csv"
+    path.write_text("who;what\n1;a\n;SENTINEL\n", encoding="utf-8")
+    columns = COLUMNS.partition(", epsilon")[0]
+    told = con.execute(asked.format(path, f", {columns}")).fetchall()
+    (said,) = [found for what, verdict, found in told if verdict == "stops"]
+    assert said.startswith("user_column: ") and "null_users := 'drop'" in said
+    assert "SENTINEL" not in str(told) and not ledger.runs()
+    with pytest.raises(duckdb.InvalidInputException, match=r"text_column or item_column: .*'no'"):
+        con.execute(f"FROM dphh_items('{path}', {COLUMNS.replace('what', 'no')})")
+
+
 def test_any_connection_gets_the_macros_and_a_cursor_of_a_file_too(tmp_path, ledger, texts):
     ledger.add("reviews", Corpus(texts, user="who", text="what"), 10.0, 1e-4)
     theirs: Any = duckdb.connect(str(tmp_path / "own.duckdb"))
