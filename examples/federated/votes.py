@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dphh import Plan, trie
-from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.udfs.noise.randomness import SystemRandomness
 
 Tokens = tuple[str, ...]

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh import Corpus, Ledger, Plan, Release, trie
-from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.udfs.noise.randomness import Randomness, SystemRandomness
 from tests.engines.recorded_runs import CASES, corpus_at, is_of
 

@@ -16,7 +16,7 @@ from dphh.level import CountsLevel
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel, SingleLevel
-from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.price import SequenceChoice, VoteLevel
 from dphh.udfs.rules.forecast import Reserve, Spending
 from tests.draws import register_draws
 from tests.specification import specified

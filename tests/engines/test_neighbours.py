@@ -44,7 +44,7 @@ from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.mechanisms.set_union import single
 from dphh.mechanisms.set_union.draws import draw_rounds, draw_words
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.mechanisms.trie.run import grow_by_coins, place_walkers, walk_on
 from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness

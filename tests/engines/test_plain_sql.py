@@ -35,7 +35,7 @@ from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
-from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import SEATS

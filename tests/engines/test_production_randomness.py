@@ -26,7 +26,7 @@ from scipy.stats import binom, chisquare, norm
 
 from dphh import Corpus, Ledger
 from dphh.mechanisms.set_union.draws import draw_words
-from dphh.mechanisms.trie.levels import VoteLevel
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.rules.weights import weight

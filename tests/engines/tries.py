@@ -9,7 +9,7 @@ from dphh import Corpus, Plan, ldp_trie, trie
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.running import LevelDone
-from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.price import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.run import trie_levels
 from dphh.reader.corpus import as_sequences
 from dphh.udfs.rules.reports import subset_selection

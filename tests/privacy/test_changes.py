@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from dphh.privacy.changes import NoisedCounts, changes, highest, total
-from dphh.privacy.chosen import chosen_intervals
+from dphh.privacy.counts import chosen_intervals
 from dphh.udfs.rules.counts import Weighing
 
 NONE = np.zeros(0, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dphh.privacy.chosen import chosen_intervals
+from dphh.privacy.counts import chosen_intervals
 from dphh.udfs.rules.counts import Weighing
 
 #: The error that is promised, and the part of it for low ends.

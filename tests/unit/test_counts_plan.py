@@ -15,7 +15,7 @@ from dphh.mechanisms.counts import run as run_of_counts
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.mechanisms.counts.price import FEWEST_WEIGHED, HELD_SHARE, ROUGH_SHARE
 from dphh.privacy.accounting import compose
-from dphh.privacy.chosen import chosen_intervals
+from dphh.privacy.counts import chosen_intervals
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
 from dphh.report import phrases

@@ -7,8 +7,8 @@ from scipy.stats import binom
 
 from dphh import ldp_trie, plan_from_json, trie
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.trie.levels import VoteLevel
 from dphh.mechanisms.trie.path import path_guarantee
+from dphh.mechanisms.trie.price import VoteLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.udfs.rules.reports import subset_selection

@@ -23,8 +23,7 @@ from dphh.engines.host import DrawOnce, Host, Lookup
 from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns, renamed
 from dphh.price import Price
-from dphh.privacy.chosen import chosen_intervals
-from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.privacy.counts import MOST_KEYS, chosen_intervals, count_intervals
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams

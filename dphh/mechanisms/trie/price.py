@@ -19,10 +19,12 @@ counts of its leaves follow as a Gaussian release with the least noise for which
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ldexp
-from typing import get_args
+from typing import ClassVar, Literal, get_args
 
 from dphh.errors import UsageError
+from dphh.level import Level
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within, found_counts_of
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -34,7 +36,6 @@ from dphh.mechanisms.terms import (
     check_max_items,
     checked_arithmetic_delta,
 )
-from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
 from dphh.mechanisms.trie.path import (
     RATE_BITS,
     choose_theta_and_p,
@@ -61,6 +62,30 @@ PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
     "(docs/trie.md); both directions"
 )
+
+
+#: How `trie` chooses, once a run, one sequence of a user who has several.
+SequenceChoice = Literal["drawn", "most-frequent"]
+
+
+@dataclass(frozen=True)
+class VoteLevel(Level):
+    """What a plan fixes for one level of TrieHH, at which each user votes with probability p."""
+
+    kind: ClassVar[str] = "vote"
+    shown = ("p",)
+
+    level: int
+    #: p = numerator / 2^64, both in the price and in the draws.
+    numerator: int
+    theta: int
+
+    @property
+    def p(self) -> float:
+        return self.numerator / 2.0**64
+
+    def in_words(self) -> tuple[str, ...]:
+        return (f"each user votes with probability {self.p:.4g}; {self.theta} votes are enough",)
 
 
 def price_trie(

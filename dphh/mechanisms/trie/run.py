@@ -21,7 +21,7 @@ from dphh.mechanisms.running import (
     renamed,
     steps_of,
 )
-from dphh.mechanisms.trie.levels import SequenceChoice, VoteLevel
+from dphh.mechanisms.trie.price import SequenceChoice, VoteLevel
 from dphh.price import Price
 from dphh.udfs.noise.randomness import ONE_SEQUENCE
 
