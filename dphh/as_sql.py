@@ -82,10 +82,10 @@ def sql_literal(value: Any) -> str:
 
 
 def corpus_sql(corpus: Corpus | None) -> str:
-    """The views that read the corpus, up to `tokens_of_rows`, and the macros of user keys. The text
-    is made without reading the corpus."""
+    """The views that read the corpus, and the macro of its tokens. The text is made without reading
+    the corpus."""
     if corpus is None:
-        return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
+        return "-- In: rows_of_corpus (user_id, content, group_name). The plan has no corpus yet."
     content, relation = corpus.content, SOURCE_TABLE_NAME
     if corpus.kind == "path" and not any(map(_SUFFIX_NOT_PARQUET.search, corpus.where)):
         places = [parquet_pattern(place) for place in corpus.where]

@@ -48,7 +48,7 @@ class Host(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Make the corpus's rows available, as tokens_of_rows (user_id, tokens, group_name).
+        """Make the corpus's rows available, as rows_of_corpus (user_id, content, group_name).
         Refuses rows with NULL in a user column, whatever `where` says."""
 
     @abstractmethod

@@ -106,8 +106,8 @@ def register_arrow(
 
 
 class Rows:
-    """Views of a corpus's rows: rows_of_corpus (user_id, content, group_name) and tokens_of_rows
-    (user_id, tokens, group_name)."""
+    """Views of a corpus's rows: rows_of_corpus (user_id, content, group_name) and texts_of_corpus
+    (user_id, tokens, group_name, long_text)."""
 
     def __init__(self, corpus: Corpus, limits: Limits) -> None:
         self._corpus = corpus

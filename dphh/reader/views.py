@@ -74,12 +74,11 @@ def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> 
         f"{content} AS content, "
         f"CAST({group} AS VARCHAR) AS group_name FROM {relation} "
         f"WHERE {row_condition_sql(corpus)}",
-        "CREATE TEMP VIEW tokens_of_rows AS "
-        "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
+        # A macro repeats its argument: of a name, DuckDB plans tokens in half the time of a CASE.
         "CREATE TEMP VIEW texts_of_corpus AS "
-        f"SELECT user_id, tokens_of(CASE WHEN NOT {is_long} THEN content END) AS tokens, "
-        f"group_name, CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text "
-        "FROM rows_of_corpus",
+        "SELECT user_id, tokens_of(short) AS tokens, group_name, long_text FROM ("
+        f"SELECT user_id, CASE WHEN NOT {is_long} THEN content END AS short, group_name, "
+        f"CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text FROM rows_of_corpus)",
     )
 
 

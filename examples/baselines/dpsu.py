@@ -82,7 +82,9 @@ def texts_of(corpus: Corpus) -> pl.DataFrame:
     host: Any = open_host("duckdb", corpus, SystemRandomness(), Limits())
     try:
         host.open()
-        rows = host.con.sql("SELECT user_id AS user, tokens FROM tokens_of_rows").pl()
+        rows = host.con.sql(
+            "SELECT user_id AS user, tokens_of(content) AS tokens FROM rows_of_corpus"
+        ).pl()
     finally:
         host.close()
     there = pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))

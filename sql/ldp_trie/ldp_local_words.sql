@@ -1,7 +1,7 @@
 -- The words on each user's device, each once, with the number of the user's rows that hold it. In
 -- a word, number i of $codes, one code point, stands for number i of $characters. A word with a
 -- character outside $characters becomes NULL: its user takes part, and reports nothing of it.
--- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, row_count).
+-- In: rows_of_corpus (user_id, content). Out: local_words (user_id, word, row_count).
 CREATE TEMP TABLE local_words AS
 WITH
 
@@ -9,9 +9,10 @@ numbered AS (
     SELECT
         user_id,
         list_transform(
-            not_empty(tokens), lambda token: coalesce(list_position($characters, token), 0)
+            not_empty(tokens_of(content)),
+            lambda token: coalesce(list_position($characters, token), 0)
         ) AS numbers
-    FROM tokens_of_rows
+    FROM rows_of_corpus
 ),
 
 spelled_out AS (

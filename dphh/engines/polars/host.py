@@ -92,7 +92,9 @@ class PolarsHost(OneProcessHost):
     def table(self, name: str) -> pl.LazyFrame:
         if name == "tokens_of_rows":
             with replace_duckdb_errors(name):
-                query = "SELECT user_id, not_empty(tokens) AS tokens FROM tokens_of_rows"
+                query = (
+                    "SELECT user_id, not_empty(tokens_of(content)) AS tokens FROM rows_of_corpus"
+                )
                 return pl.DataFrame(self.con.sql(query).to_arrow_table()).lazy()
         return self.tables[name].lazy()
 

@@ -1,5 +1,5 @@
-"""Opens a corpus in Spark: the views rows_of_corpus (user_id, content, group_name) and
-tokens_of_rows. Rows are in files, in a frame of Spark's own, or in a table that DuckDB reads."""
+"""Opens a corpus in Spark: the view rows_of_corpus (user_id, content, group_name), and the function
+that makes tokens. Rows are in files, in a frame of Spark's own, or in a table that DuckDB reads."""
 
 from __future__ import annotations
 
@@ -69,10 +69,6 @@ def open_corpus(
     def load_rows_and_define_tokens() -> None:
         load_rows()
         register_arrow(spark, "dphh_tokens", tokens, "array<string>")
-        spark.sql(
-            "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
-            "SELECT user_id, dphh_tokens(content) AS tokens FROM rows_of_corpus"
-        )
 
     return load_rows_and_define_tokens, (name, expression)
 

@@ -119,7 +119,7 @@ class SparkHost(Host):
             client.close()
 
     def open(self) -> None:
-        """Make the views rows_of_corpus (user_id, content, group_name) and tokens_of_rows."""
+        """Make the view rows_of_corpus (user_id, content, group_name)."""
         if not self._is_open:
             with hide_spark_errors("rows_of_corpus"):
                 self._load()
