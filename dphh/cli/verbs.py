@@ -72,7 +72,7 @@ def _verb_command(verb: Verb[...]) -> click.Command:
         plan = verb_function(verb, book)(read, **options_given(context, verb.options))
         _show_or_run(plan, book, options)
 
-    said = f"{verb.summary}\n\nCORPUS is a path of Parquet or CSV, or a name in the ledger."
+    said = f"{verb.summary}\n\nCORPUS: files (Parquet, CSV, ...), a folder or a name in the ledger."
     made: click.Command = with_options(
         click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said),
         click.argument("corpus"),
@@ -206,7 +206,7 @@ def check(
     Whether its columns are there, in all files and of one type; whether rows are without a user;
     who pays, and what each costs if it is wrong. Exit code 2 if a run would not go through.
 
-    CORPUS is a path of Parquet or CSV, or a name in the ledger.
+    CORPUS: files (Parquet, CSV, ...), a folder or a name in the ledger.
     """
     from dphh.checking import check as look_at
 

@@ -31,6 +31,11 @@ def reviews(tmp_path):
     pl.DataFrame(
         {"user": range(900), "body": [chinese[who % 3] for who in range(900)]}
     ).write_parquet(tmp_path / "chinese.parquet")
+    sheet = "Kunden Nr.;Datum;Freitext\r\n" + "".join(
+        f'{who or ""};{who % 28 + 1:02}.11.2026;"Die Lieferung; war\r\nzu spät"\r\n'
+        for who in range(1_800)
+    )
+    (tmp_path / "export.csv").write_text(sheet, encoding="utf-8-sig", newline="")
     asked = {"id": range(900), "query": [("soup", "cold soup")[who % 2] for who in range(900)]}
     pl.DataFrame(asked).write_parquet(tmp_path / "queries.parquet")
 
@@ -82,6 +87,10 @@ def test_snippets_of_a_page_run(page, tmp_path, monkeypatch, ledger):
         "release": release,
     }
     ran(page_of(page).partition("\n## Spark\n")[0], **given)
+    if page == "corpus":
+        (row,) = pl.read_csv("found.csv", separator=";").drop_nulls("phrase").to_dicts()
+        assert row["phrase"] == "die lieferung war zu spät"
+        assert row["low"] <= sum(who % 28 >= 7 for who in range(1, 1_800)) <= row["high"]
 
 
 @pytest.mark.parametrize(
