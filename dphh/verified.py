@@ -84,7 +84,10 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         yield "promise", f"{promise_with_unit(privacy)}, as its release.json says"
         yield "rows", items
         return
-    what = "Computed anew from what was asked, it is the same; its steps cost no more"
+    what = (
+        "dphh computed this promise again from what was asked, and found the same; the run's steps "
+        "cost no more than it"
+    )
     yield "promise", f"{promise_with_unit(privacy)}. {what}"
     asked = manifest["parameters"]
     # `min_users` leaves items out, perhaps parts of items that are in the release.

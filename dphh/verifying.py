@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -33,7 +34,7 @@ from dphh.reader.content import SPLITS
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
 from dphh.verified import verified
-from dphh.wording.lines import one_line, with_noun
+from dphh.wording.lines import numbers_in, one_line, with_noun
 from dphh.wording.options import checked_call
 
 #: What was checked, and what was found.
@@ -43,6 +44,10 @@ WAITS = WARNING, OWN_WORDS = "warning", "own words"
 
 _CONSISTENT_ALONE = (
     "the release agrees with itself, which does not show who made it, nor that anybody paid for it"
+)
+
+_ONE_ITEM = (
+    "this release's promise protects one contributed item, and not all that a person contributed"
 )
 
 
@@ -91,6 +96,8 @@ def verify(
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
     lines += [(WARNING, said) for said in release.privacy.warnings]
+    if release.privacy.protects == "contribution":
+        lines.append((WARNING, _ONE_ITEM))
     book, runs, payers = None, None, []
     if without_ledger:
         _refuse_other_bytes(files, release)
@@ -118,6 +125,7 @@ def verify(
     )
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
     lines += _lines_on_run_ids(release.manifest, runs, run_id)
+    lines += _lines_on_columns(release.manifest["parameters"])
     near = datetime.now(UTC) if runs is None else entry.when
     lines += _own_words(release.manifest, {*chain.from_iterable(groups)}, days, near)
     if page is not None:
@@ -147,8 +155,8 @@ def _files_of(folder: Path) -> dict[str, bytes]:
                 raise _refusal(f"{path.name} is a link, or no file")
             if _has_attributes(path):
                 raise _refusal(f"{path.name} {_ATTRIBUTES}")
-        if (folder / MANIFEST).stat().st_size > _MOST_BYTES:
-            raise _refusal(f"{MANIFEST} is larger than any that dphh writes")
+            if path != folder and path.stat().st_size > _MOST_BYTES:
+                raise _refusal(f"{path.name} is larger than any that dphh writes")
         return {name: (folder / name).read_bytes() for name in (TABLE, MANIFEST)}
     except OSError as problem:
         raise UsageError(
@@ -161,7 +169,7 @@ _ATTRIBUTES = (
     "has extended attributes, which copies may carry along; `cp` without `-a`, into a new folder, "
     "leaves them out"
 )
-#: More bytes than any manifest has.
+#: More bytes than either file has: SQLite, and so the ledger, stores at most 10^9 in one value.
 _MOST_BYTES = 1 << 30
 
 
@@ -228,37 +236,44 @@ def _lines_on_payers(
             "the run read a table in memory, and the ledger believed whoever made the table that "
             "its rows are the account's",
         )
+    by = entry.parameters.get("by")
     for account in payers:
         _refuse_broken_promise(account, entry)
-        runs = with_noun(account.runs, "run")
+        runs, changes = with_noun(account.runs, "run"), book.history(account.name)
+        late = any(each.what == "account" and each.after >= entry.sequence for each in changes)
         yield (
             "account",
-            f"{account.name!r} paid for this run, within its cap of {account.cap}, of which "
+            f"{account.name!r} {'counts this run as spent' if late else 'paid for this run'}, "
+            f"within its cap of {account.cap}, of which "
             f"{part_of(account.used)} is used, by {runs}; its data are {label_of(account.corpus)}",
         )
         if account.runs_of_others:
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
             yield WARNING, f"the cap of {account.name!r}: {said}"
-        what_of_others = {"share", "token"} | ({"groups"} - entry.parameters.keys())
-        for change in book.history(account.name):
-            if change.what in what_of_others or not change.runs:
+        for change in changes:
+            of_groups = change.what == "groups"
+            if change.what in ("share", "token") or (of_groups and not change.is_of_groups_by(by)):
                 continue
-            if change.lowers_cap:
-                held = "all runs are within it, and the promise of before holds too"
+            if change.lowers_cap and change.runs:
+                held = "the larger cap was promised before; all runs are within the smaller one too"
                 yield "account", f"{account.name!r}: {change}; {held}"
-            elif change.after >= entry.sequence:
+            elif change.runs and change.after >= entry.sequence:
                 yield WARNING, f"{account.name!r}, AFTER this run was asked for: {change}"
-            elif change.what != "groups":
+            elif change.runs:
                 yield WARNING, f"{account.name!r}, after earlier runs: {change}"
+            elif of_groups:
+                yield "groups", f"{account.name!r}: {change}"
 
 
-#: Parameters whose texts nobody writes freely: choices, hashes, sets of characters, and the names
-#: of columns, which the table has.
+#: Parameters whose texts nobody writes freely, as choices and hashes; and names of columns, which
+#: have a line of their own.
 _NOT_FREE = {
     *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
-    *("character_set", "user", "column", "by"),
+    *("user", "column", "by"),
 }
+_USUAL_CHARACTERS = "".join(sorted(string.printable))  # of ldp_trie
+_USUAL_COLUMN = re.compile("[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 _WEEK, _MONTH = "(?:0[1-9]|[1-4][0-9]|5[0-3])", "(?:0[1-9]|1[0-2])"
 _DAY_OF_MONTH = "(?:0[1-9]|[12][0-9]|3[01])"
 #: What follows a year in a week, a month or a day.
@@ -295,19 +310,20 @@ def _own_words(
     leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
     the caller named, by whose days `near` the run's rows may be chosen."""
     asked = manifest["parameters"]
-    told = {**asked, **asked["content"]}
-    numbers = [(name, value) for name, value in told.items() if type(value) in (int, float)]
+    told = [*asked.items(), *asked["content"].items()]  # both have a `keep`
+    numbers = [(name, number) for name, value in told for number in numbers_in(value)]
     yield "numbers", ", ".join(f"{name} {value!r}" for name, value in numbers)
     for name, value in numbers:
         if len(Decimal(repr(value)).normalize().as_tuple().digits) > _MOST_DIGITS:
             yield OWN_WORDS, _leaves(name, f"{value!r}, which has more digits than it needs")
-    for name, value in told.items():
+    for name, value in told:
         if name in _NOT_FREE:
             continue
         texts = [each for each in _texts_in(value) if each not in declared]
         if (
             not texts
             or (name == "split" and value in SPLITS)
+            or (name == "character_set" and value == _USUAL_CHARACTERS)
             or (name == "where" and _has_only_days(value, days, near))
         ):
             continue
@@ -315,6 +331,17 @@ def _own_words(
         more = len(texts) - _MOST_TEXTS_SHOWN
         shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
         yield OWN_WORDS, _leaves(name, shown)
+
+
+def _lines_on_columns(asked: Mapping[str, Any]) -> Iterator[Line]:
+    """The names of its columns: whoever made the data chose them, and they may be any text."""
+    chosen = (asked["user"], asked["content"]["column"], asked.get("by"))
+    names = [name for each in chosen for name in _texts_in(each)]
+    if usual := [name for name in names if _USUAL_COLUMN.fullmatch(name)]:
+        yield "columns", f"{', '.join(usual)} leave too"
+    for name in names:
+        if name not in usual:
+            yield OWN_WORDS, _leaves("the name of a column", f"'{_whole(name)}'")
 
 
 def _whole(text: str) -> str:
@@ -420,6 +447,8 @@ def _line_on_page(
     for shown in (None, book):
         if found == page_of(release, title=title, ledger=shown, top=top).encode():
             said = f"{path} is what `dphh report` writes of this release"
+            if shown is not None:
+                said += ", with the names of the accounts that paid and what is left in them"
             return "page", f"{said}; the file's name, '{_whole(path.name)}', leaves too"
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "

@@ -130,9 +130,9 @@ def verify(
 
     FOLDER is what --out wrote. It passes, with exit code 0, if it holds the two files of a release
     alone, as the ledger has stored them, byte for byte, for a run that an account paid for within
-    its cap. Exit code 4: so it is, and a line with ! waits for a person's answer, as where the cap
-    was made or raised after the run, or a text leaves that somebody wrote. All else, also what
-    could not be checked, has another exit code. It costs nothing.
+    its cap. Exit code 4: this holds too, and a line with ! waits for a person's answer, as where
+    the cap was made or raised after the run, or a text leaves that somebody wrote. All else, also
+    what could not be checked, has another exit code. It costs nothing.
     """
     lines = verify_folder(
         folder,

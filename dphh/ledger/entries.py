@@ -157,6 +157,10 @@ class Change(NamedTuple):
         both = [*zip(map(float, was.groups()), map(float, now.groups()), strict=True)]
         return all(new <= old for old, new in both) and any(new < old for old, new in both)
 
+    def is_of_groups_by(self, column: str | None) -> bool:
+        """Whether it declared or withdrew groups of this column."""
+        return self.what == "groups" and f"{self.now or self.was}".startswith(f"{column}: ")
+
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "when": self.when.isoformat()}
 

@@ -17,7 +17,7 @@ from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns
 from dphh.report.sentences import odds_in_words
-from dphh.wording.lines import visible_text, with_noun, wrapped
+from dphh.wording.lines import numbers_in, visible_text, with_noun, wrapped
 
 
 def statement_of(book: Ledger, account: str) -> str:
@@ -106,8 +106,8 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     if payer is not None and run.corpus.user != payer.corpus.user:
         yield f"It promises nothing to {unit_and_columns(payer.corpus.user)}."
     yield f"Asked for: {asked_in_words(run, None if payer is None else payer.corpus)}."
-    given = {name: value for name, value in run.parameters.items() if not isinstance(value, bool)}
-    if numbers := [f"{name} {of:g}" for name, of in given.items() if isinstance(of, int | float)]:
+    given = run.parameters.items()
+    if numbers := [f"{name} {of!r}" for name, value in given for of in numbers_in(value)]:
         yield f"In numbers: {', '.join(numbers)}."
     if (told := _local_epsilon(run)) is not None:
         yield f"To those who get the reports: local epsilon {told:g} a user."

@@ -6,7 +6,7 @@ display or are invisible are written out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -19,6 +19,15 @@ def number(value: float) -> str:
     """At least four significant digits, in plain notation: 0.3887, 33.87, 12,940."""
     digits = max(0, 3 - floor(log10(abs(value)))) if value else 0
     return f"{value:,.{digits}f}"
+
+
+def numbers_in(value: object) -> Iterator[int | float]:
+    """The numbers in a value of JSON: itself, or those of a list."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from numbers_in(each)
 
 
 def with_noun(count: int, noun: str) -> str:

@@ -119,7 +119,13 @@ ASKED = [
     ("items", {}, {"text": "body"}, "words of the column 'body' that people share; all rows"),
     (
         "ngrams",
-        {"max_n": 3, "counts": 0.3, "min_users": 50, "prior": "0123456789abcdef"},
+        {
+            "max_n": 3,
+            "counts": 0.3,
+            "min_users": 50,
+            "prior": "0123456789abcdef",
+            "shares": [0.2, 0.7512345678],
+        },
         {"text": "body", "where": "stars = 1 OR stars = 2"},
         "runs of up to 3 words of the column 'body' that people share; how many people "
         "hold each, for 30% of its budget; only what 50 people or more hold, as far as intervals "
@@ -160,7 +166,8 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     assert asked_in_words(run).endswith(f"; of {reviews.where[0]}; of users by the column 'author'")
     page = " ".join(statement_of(book, "reviews").split())
     assert f"running; took 25% of the cap Asked for: {words}." in page
-    assert ("In numbers: counts 0.3, max_n 3, min_users 50. Run" in page) == (verb == "ngrams")
+    numbers = "In numbers: counts 0.3, max_n 3, min_users 50, shares 0.2, shares 0.7512345678. Run"
+    assert (numbers in page) == (verb == "ngrams")
     elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
     assert asked_in_words(run, elsewhere) == asked_in_words(run)
 

@@ -17,10 +17,11 @@ import pytest
 from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.ledger.tables import login_name
+from dphh.price import parameters_asked
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from dphh.verifying import _is_period, _lines_on_run_ids, _own_words
+from dphh.verifying import _is_period, _lines_on_columns, _lines_on_run_ids, _own_words
 from tests.unit.test_verified import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
@@ -228,6 +229,8 @@ def test_an_account_that_was_made_after_the_run_is_told(ledger, corpus, tmp_path
     (told,) = warnings_in(verify(first, ledger=ledger))
     assert told.startswith("'notes', AFTER this run was asked for: ")
     assert "after 1 run: account made: a cap of epsilon 0.5, delta 1e-07, for " in told
+    told = dict(verify(first, ledger=ledger))["account"]
+    assert told.startswith("'notes' counts this run as spent, within its cap")
     ledger.set_cap("notes", 2.0, 1e-6)
     items(corpus, **COST).run(ledger=ledger, engine="polars", out=later)
     assert [told.split(": ")[0] for told in warnings_in(verify(later, ledger=ledger))] == [
@@ -236,6 +239,43 @@ def test_an_account_that_was_made_after_the_run_is_told(ledger, corpus, tmp_path
     assert [told.split(": ")[0] for told in warnings_in(verify(first, ledger=ledger))] == [
         "'notes', AFTER this run was asked for"
     ] * 2
+
+
+def test_groups_that_were_declared_after_runs_need_an_answer(out, book, corpus, tmp_path):
+    """Whoever declares them may have seen the releases; those of other columns are not of the run.
+    The run `out` came first."""
+    book.declare_groups("notes", "what", "Erika Mustermann")
+    book.declare_groups("notes", "other", "z")
+    asked = {"ledger": book, "engine": "polars"}
+    items(corpus, by="what", groups="Erika Mustermann", **COST).run(**asked, out=tmp_path / "by")
+    (told,) = warnings_in(verify(tmp_path / "by", ledger=book))
+    assert told.startswith("'notes', after earlier runs: ")
+    assert told.split("groups ")[1].startswith("given: what: Erika Mustermann; by")
+    assert not warnings_in(verify(out, ledger=book))
+
+
+def test_groups_that_were_declared_before_runs_are_shown(book, corpus, tmp_path):
+    book.declare_groups("notes", "what", "x, y")
+    asked = {"ledger": book, "engine": "polars", "out": tmp_path / "by"}
+    items(corpus, by="what", groups="x", **COST).run(**asked)
+    lines = verify(tmp_path / "by", ledger=book)
+    assert "before any run: public groups given: what: x, y; by" in dict(lines)["groups"]
+    assert not {"warning", "own words"} & {*dict(lines)}
+
+
+def test_a_release_that_protects_one_item_says_so(written, ledger, tmp_path):
+    *_, reports = each_verb(written(TEXTS))
+    ledger.add("notes", written(TEXTS), 100.0, 1e-4, "sums")
+    reports.run(ledger=ledger, engine="polars", out=tmp_path / "out")
+    told = warnings_in(verify(tmp_path / "out", ledger=ledger))
+    assert any("protects one contributed item, and not all that a person" in said for said in told)
+
+
+@pytest.mark.parametrize("name", [TABLE, MANIFEST])
+def test_a_file_larger_than_any_release_is_not_read(out, book, name):
+    os.truncate(out / name, 60 << 30)
+    with pytest.raises(UsageError, match=f"{name} is larger than any that dphh writes"):
+        verify(out, ledger=book)
 
 
 def test_changes_before_the_first_run_and_shares_need_no_answer(book, corpus, tmp_path):
@@ -383,6 +423,52 @@ def test_numbers_are_shown_and_long_ones_need_an_answer(book, corpus, tmp_path):
     assert "release.json: spurious 0.014915112345, which" in lines["own words"]
 
 
+#: A parameter of each verb that a release has, a list and a content's among them; and what it says
+#: of somebody.
+NAME, PHONE = "Erika Mustermann", 1512345678
+ASKED = {
+    verb: parameters_asked(plan.price, Corpus("x", user="who", text="what"))
+    for plan in each_verb(Corpus("x", user="who", text="what"))
+    for verb in [plan.verb + plan.price.method * (plan.verb == "ngrams")]
+}
+CHOICES = {"method", "choice", "sampling", "reading", "too_long", "null_users", "prior"}
+
+
+@pytest.mark.parametrize("mark", [NAME, [NAME], PHONE, 0.1512345678, [0.5, PHONE]])
+@pytest.mark.parametrize("verb", ASKED)
+def test_whatever_a_parameter_says_waits_for_an_answer(verb, mark):
+    """In each parameter that a verb has, whatever it takes now: those that are choices hold none,
+    as a release with another is refused."""
+    asked = ASKED[verb]
+    assert "character_set" in ASKED["ldp_trie"] and "keep" in asked["content"]
+    for name in {**asked, "shares": None}.keys() - CHOICES - {"content"}:
+        assert shown_in({**asked, name: mark}, mark), name
+    for name in asked["content"].keys() - CHOICES:
+        assert shown_in({**asked, "content": {**asked["content"], name: mark}}, mark), name
+
+
+def shown_in(asked, mark):
+    manifest = {"parameters": asked}
+    lines = [*_lines_on_columns(asked), *_own_words(manifest, (), None, datetime.now(UTC))]
+    told = mark[-1] if isinstance(mark, list) else mark
+    return any(what == "own words" and str(told) in said for what, said in lines)
+
+
+def test_short_numbers_of_lists_and_of_one_name_are_shown():
+    asked = {**ASKED["ldp_trie"], "keep": 41, "shares": [0.25, 0.75]}
+    (numbers, *more) = _own_words({"parameters": asked}, (), None, datetime.now(UTC))
+    assert "keep 41" in numbers[1] and "shares 0.25, shares 0.75" in numbers[1] and not more
+
+
+def test_names_of_columns_are_shown_and_odd_ones_need_an_answer():
+    asked = {"user": ["who", "week_2.a-b"], "content": {"column": "Erika Müller"}, "by": "a\u200b"}
+    assert [*_lines_on_columns(asked)] == [
+        ("columns", "who, week_2.a-b leave too"),
+        *(("own words", f"leaves as somebody wrote it, in release.json: the name of a column {at}")
+          for at in ("'Erika Müller'", "'a\\u200b'")),
+    ]  # fmt: skip
+
+
 def test_a_job_names_the_column_of_its_days(dphh, book, made, tmp_path):
     chosen = Corpus(made / "corpus.parquet", user="who", text="what", since="what=2026-11-01")
     items(chosen, **COST).run(ledger=book, engine="polars", out=tmp_path / "week")
@@ -495,9 +581,9 @@ def test_a_page_is_what_would_be_written_now(out, book, tmp_path):
     release = Release.load(out)
     page = release.report(tmp_path / "page.html", title="Notes", top=1, ledger=book)
     how = {"ledger": book, "page": page, "title": "Notes", "top": 1}
-    assert "page" in dict(verify(out, **how))
+    assert "with the names of the accounts that paid" in dict(verify(out, **how))["page"]
     release.report(page, title="Notes", top=1)
-    verify(out, **how)
+    assert "names of the accounts" not in dict(verify(out, **how))["page"]
     verify(out, **{**how, "ledger": None}, without_ledger=True)
     for other in ({"title": None}, {"top": 2}, {"page": tmp_path / "none.html"}):
         with pytest.raises(UsageError, match="page: "):
