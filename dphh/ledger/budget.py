@@ -263,13 +263,9 @@ def allowed(cap: Cap) -> LossAndDelta:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
         return cap.epsilon + gained / (order - 1)
 
-    from scipy.optimize import minimize_scalar  # SciPy is slow to import, and only caps need it
-
-    best = minimize_scalar(
-        lambda x: -allowed_divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
-    )
-    # The order is rounded: it must not depend on the last digits of a search.
-    order = 1 + 2 ** (round(8 * best.x) / 8)
+    # A few orders to choose from: which is best must not depend on the last digits of a search.
+    orders = (1 + 2 ** (eighths / 8) for eighths in range(-80, 321))
+    order = max(orders, key=lambda order: allowed_divergence(order) / order)
     slack = _ROUNDING_ERROR * (cap.epsilon + (1 + abs(math.log(rest))) / (order - 1))
     loss = max(allowed_divergence(order) - slack, 0.0)
     return LossAndDelta(order, loss, Fraction(for_thresholds))
