@@ -168,6 +168,10 @@ def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ..
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {shown(by)}; name the column whose values are the groups")
+    if isinstance(groups, str) and ";" in groups and "," not in groups:  # it would be one group
+        raise UsageError(
+            f"groups: found {groups!r}, one name; put commas between names, or give a list"
+        )
     listed = map(str.strip, groups.split(",")) if isinstance(groups, str) else groups
     declared = [*listed] if isinstance(listed, Iterable) else []
     are_texts = all(isinstance(group, str) and group for group in declared)
