@@ -60,12 +60,10 @@ class Bar:
 
 #: What the column of all groups together is called.
 TOGETHER = "all together"
-#: The most groups that are named where it is unclear which has the most people.
-MOST_NAMED = 3
-
 Bars = tuple[Bar, ...]
-#: The groups of which each may have the most people of an item, and whether it has more than half.
-Place = tuple[Sequence[str], bool]
+#: The group that has the most people of an item, if it is clear which; and whether it has more than
+#: half.
+Place = tuple[str, bool]
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Row:
     bars: Bars
     #: Other released items that say nearly the same and have no row.
     variations: Sequence[str]
-    #: Which group has the most people, in words, and how many; "" if that is unclear.
+    #: The group that has the most people, in words, and how many; "" if it is unclear which.
     place: str
     within: str
     #: Whether that group has more than half.
@@ -87,7 +85,7 @@ class Row:
 
     @property
     def where(self) -> str:
-        return f"{self.place} ({self.within})" if self.within else self.place
+        return f"{self.place} ({self.within})" if self.place else ""
 
 
 @dataclass(frozen=True)
@@ -114,9 +112,9 @@ class Table:
         return tuple(named(self.by, [name]) for name in names)
 
 
-def named(by: str, groups: Sequence[str], last: str = ", ") -> str:
+def named(by: str, groups: Sequence[str]) -> str:
     """These groups of a column, with its name before numbers: "stars 1, 2"."""
-    said = last.join(filter(None, (", ".join(groups[:-1]), groups[-1])))
+    said = ", ".join(groups)
     return f"{by} {said}" if by and all(map(str.isdecimal, groups)) else said
 
 
@@ -141,7 +139,7 @@ def tables_of(
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
-        item, (there, is_mostly_there) = join(of.counted), places.get(of.counted, ((), False))
+        item, (there, is_mostly_there) = join(of.counted), places.get(of.counted, ("", False))
         of_groups = {group: numbers[of.counted, group] for group in groups_of(manifest) if there}
         place = _in_words(by, of_groups, there, is_mostly_there) if there else ("", "")
         return Row(
@@ -181,8 +179,12 @@ def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wor
             (f"{phrases} of {with_noun(length, token)}", list(those))
             for length, those in groupby(found.phrases, key=lambda of: len(of.counted))
         )
-    every = (*parts, (single, found.words), (f"other common {phrases}", found.others))
-    return (part for part in every if part[1])
+    aside = (
+        (f"further {phrases}", found.further),
+        (single, found.words),
+        (f"other common {phrases}", found.others),
+    )
+    return (part for part in (*parts, *aside) if part[1])
 
 
 def _released(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
@@ -267,23 +269,19 @@ def _over_groups(
     places: dict[Tokens, Place] = {}
     for tokens, *each in zip(whole, *(of.T for of in highest(counts, confidence)), strict=True):
         may_be_highest, has_most = each
-        there = has_most if has_most.any() else may_be_highest
-        places[tokens] = [*compress(groups, there)], bool(has_most.any())
+        if len(there := [*compress(groups, may_be_highest)]) == 1:
+            places[tokens] = there[0], bool(has_most.any())
     return {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums}, places
 
 
 def _in_words(
-    by: str, bars: Mapping[str, Bar], there: Sequence[str], is_mostly_there: bool
+    by: str, bars: Mapping[str, Bar], there: str, is_mostly_there: bool
 ) -> tuple[str, str]:
     """A row's place, and how many are within it."""
-    if len(there) > min(MOST_NAMED, len(bars) / 2):
-        return f"no {by} is clearly highest", ""
-    place = f"{'mostly' if is_mostly_there else 'highest'} in {named(by, there, ' or ')}"
-    if len(there) > 1:
-        return place, ""
-    within = f"{range_in_words(bars[there[0]].low or 0, bars[there[0]].high or 0)} people"
+    place = f"{'mostly' if is_mostly_there else 'highest'} in {named(by, [there])}"
+    within = f"{range_in_words(bars[there].low or 0, bars[there].high or 0)} people"
     if is_mostly_there:
-        others = max(bar.high or 0 for group, bar in bars.items() if group != there[0])
+        others = max(bar.high or 0 for group, bar in bars.items() if group != there)
         within += f", at most {others:,.0f} in any other"
     return place, within
 

@@ -52,11 +52,14 @@ class Comparison:
         told = Counter(difference["change"] for *_, difference in self.moves)
         if by_groups := len({group for _, group in self.differences}) > 1:
             del told[UNTOLD]
-        said = ", ".join(f"{told[word]:,} {word}" for word in (ROSE, FELL, UNTOLD) if told[word])
+        counts = [f"{told[word]:,} {word}" for word in (ROSE, FELL) if told[word]]
+        if told[UNTOLD]:
+            counts.append(f"of {told[UNTOLD]:,} it cannot be told")
+        said = ", ".join(counts)
         side = self.before + (", group by group" if by_groups else "")
         more = [f"{self.beside[word]:,} {word}" for word in (ROSE, FELL) if word in self.beside]
         others = f"; of other words and phrases, below, {' and '.join(more)}" if more else ""
-        none = UNTOLD if self.moves else "no phrase is in both"
+        none = "of none can it be told" if self.moves else "no phrase is in both"
         return f"Compared with {side}: {said or none}{others}."
 
 
@@ -85,7 +88,8 @@ def comparison(
             number = f"{found.numbers[of.counted]:,}"
             alone[of.counted not in here].append(f"{text(of.tokens)} (about {number})")
     aside: Counter[str] = Counter()
-    for of in (*found.words, *found.others) if len(groups) == 1 else ():  # else too many to read
+    folded = *found.further, *found.words, *found.others
+    for of in folded if len(groups) == 1 else ():  # else too many to read
         if difference := differences.get((of.counted, groups[0])):
             aside[difference["change"]] += 1
             if not found.phrases:

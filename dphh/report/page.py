@@ -11,6 +11,7 @@ promise is below.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -74,19 +75,35 @@ class Part:
         return [(part, table, row) for part, table in tables for row in table.rows]
 
     @cached_property
+    def usual_places(self) -> Sequence[str]:
+        """For each column of groups the place that half of the phrases or more have, if there is
+        one: perhaps most people are there."""
+        often = Counter(row.place for *_, row in self.rows_within if not row.is_mostly_there)
+        tables = {id(table): table for _, table, _ in self.rows_within}.values()
+        return [
+            place
+            for table in tables
+            for place in dict.fromkeys(row.place for row in table.rows if row.place)
+            if 2 * often[place] >= len(table.rows) > 1
+        ]
+
+    @cached_property
     def places(self) -> Mapping[str, Sequence[str]]:
-        """Of each phrase: which group has the most people, and where it rose or fell, for each
-        column of groups."""
+        """Of each phrase: which group has the most people, unless that is usual; and where it rose
+        or fell, for each column of groups."""
         said: dict[str, list[str]] = {}
         for part, table, row in self.rows_within:
-            place = [row.where] if row.where else []
+            is_usual = row.place in self.usual_places and not row.is_mostly_there
+            place = [row.where] if row.place and not is_usual else []
+            shown = [group for group in table.groups if group]
             for word in (ROSE, FELL):
                 groups = [
                     group
-                    for group in table.groups
-                    if group and (part.change_of(row, group) or {}).get("change") == word
+                    for group in shown
+                    if (part.change_of(row, group) or {}).get("change") == word
                 ]
-                place += [f"{word} in {named(table.by, groups)}"] if groups else []
+                where = f"all by {table.by}" if groups == shown else f"{named(table.by, groups)}"
+                place += [f"{word} in {where}"] if groups else []
             said.setdefault(row.wording, []).extend(["; ".join(place)] if place else [])
         return said
 
@@ -101,15 +118,18 @@ class Part:
         return said[:1].upper() + said[1:]
 
     @property
+    def day(self) -> str:
+        return day_of(self.release.manifest)
+
+    @property
     def what(self) -> str:
-        """How much was found, and when."""
-        day = day_of(self.release.manifest)
+        """How much was found."""
         if not self.tables:
-            return f"Nothing.{f' Released on {day}.' if day else ''}"
+            return "Nothing."
         shown = [table for table in self.tables if not table.is_aside]
         found = ", ".join(f"{table.count:,} {table.kind}" for table in shown)
         done = "counted" if sentences.has_every_given_item(self.release.manifest) else "found"
-        return f"{found} {done}{f', released on {day}' if day else ''}."
+        return f"{found} {done}."
 
     @property
     def fewest(self) -> int:

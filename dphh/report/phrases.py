@@ -37,6 +37,8 @@ class Found:
     words: Sequence[Wording] = ()
     #: Other phrases: short, of words that are mostly said elsewhere, or side by side by chance.
     others: Sequence[Wording] = ()
+    #: Phrases that the page's further tables do not have, if these have some.
+    further: Sequence[Wording] = ()
     #: The column of their numbers. Without users nothing is joined, and the longest are first.
     number: Literal["users", "score"] | None = None
     #: Of each item, those of its groups added up.
@@ -74,7 +76,7 @@ def found_in(
     long = [tokens for tokens in whole if len(tokens) > 1]
     words = in_order(_alone(tokens) for tokens in whole if len(tokens) == 1)
     if not people:
-        return Found(in_order(map(_alone, long)), words, (), number, users)
+        return Found(in_order(map(_alone, long)), words, number=number, numbers=users)
     counting = counting_of(release.manifest)
     weighing = weighing_of(counting)
     # Where factors differ, the mean noise of all counts.
@@ -90,7 +92,10 @@ def found_in(
         held = [grams.own_words(of.tokens, grams.users[of.counted]) for of in joined]
         own = [of for of, words in zip(joined, held, strict=True) if words >= OWN_WORDS] or joined
     aside = [*(of for of in joined if of not in own), *map(_alone, loose)]
-    return Found(in_order(own), words, in_order(aside), number, users)
+    elsewhere = {*chain.from_iterable(tables[len(both) :])}
+    chosen = [of for of in own if of.counted in elsewhere] or own
+    further = [of for of in own if of not in chosen]
+    return Found(in_order(chosen), words, in_order(aside), in_order(further), number, users)
 
 
 def _shown_rows(release: Released) -> pl.DataFrame:
@@ -132,9 +137,8 @@ def phrases(release: Released) -> pl.DataFrame:
 def exact_phrases(release: Released) -> pl.DataFrame:
     """The same with texts as they are, which controls may be in."""
     found, join = found_in(release), joiner_of(release.manifest).join
-    rows = [
-        (join(each.tokens), each.counted) for each in (*found.phrases, *found.words, *found.others)
-    ]
+    every = *found.phrases, *found.words, *found.others
+    rows = [(join(each.tokens), each.counted) for each in every]
     order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
     frame = _shown_rows(release)
     shown = order.join(frame, on="tokens", maintain_order="left_right")

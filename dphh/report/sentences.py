@@ -156,6 +156,11 @@ def range_in_words(low: float, high: float) -> str:
     return f"at most {high:,.0f}" if is_weak(low, high) else f"{low:,.0f} to {high:,.0f}"
 
 
+def group_in_words(users: float, low: float, high: float) -> str:
+    said = range_in_words(low, high)
+    return said if is_weak(low, high) else f"{users:,.0f} ({said})"
+
+
 def people_in_words(users: float, low: float, high: float, noun: str = " people") -> str:
     said = range_in_words(low, high)
     return f"{said}{noun}" if is_weak(low, high) else f"about {users:,.0f}{noun} ({said})"
@@ -170,7 +175,7 @@ def meaning_of_counts(manifest: Manifest) -> str:
     """What a number of people and the range beside it mean, for readers of a page."""
     confidence = counting_of(manifest)["confidence"]
     likely = "very likely" if confidence >= 0.9 else f"with probability {confidence:g}"
-    return f"Numbers of people. Trust the range: the true number is {likely} in it."
+    return f"Numbers of people; the true one is {likely} in the range."
 
 
 def meaning_of_ranges(manifest: Manifest) -> str:

@@ -28,8 +28,6 @@ SURE = 2 * sqrt(3)
 #: A phrase has so many words of its own, together: of each word, the share of those who say it who
 #: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
 OWN_WORDS = 1.75
-#: So few tokens are enough to know a wording by.
-ENOUGH = 3
 
 
 def runs(tokens: Tokens, lengths: Iterable[int]) -> Iterator[Tokens]:
@@ -125,22 +123,14 @@ class Grams:
 
     def counted(self, tokens: Tokens, like: Tokens) -> Tokens:
         """Of the grams of a wording that about as many hold as `like`, and that most tables of the
-        page have, the longest and those of a token less: the one with the middle number, of all
-        releases; of two, the lower. The highest is high by its noise, or by others who say it."""
+        page have, the longest, and of these the first: one that was picked for its number would
+        be too high, or too low."""
         every = [
             run
             for run in runs(tokens, range(len(tokens), min(len(like), 2) - 1, -1))
             if run in self.users and self._is_about(run, like)
         ]
-        most = max(map(self._places, every))
-        every = [run for run in every if self._places(run) == most]
-        fewest = max(len(every[0]) - 1, min(len(every[0]), ENOUGH))
-        long = sorted(
-            (sum(of.get(run, 0) for of in self.releases), run)
-            for run in every
-            if len(run) >= fewest
-        )
-        return long[(len(long) - 1) // 2][1]
+        return max(every, key=self._places)
 
     def _places(self, gram: Tokens) -> tuple[int, ...]:
         """Whether each release has it, the first before all; and how many tables."""
