@@ -391,7 +391,6 @@ def test_the_bad_start_of_a_csv_is_told_without_the_user_id_of_its_folder(conten
 # Which files a folder and a glob stand for
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("below", ["", "/**", "/**/*.parquet"])
 def test_unfinished_and_hidden_files_are_skipped_unless_they_are_named(
     below, engine, tmp_path, no_noise
