@@ -24,12 +24,11 @@ import pyarrow as pa
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
-from dphh.ledger.budget import Booking, checked_booking, fits, part_of
+from dphh.ledger.budget import fits, part_of
 from dphh.ledger.entries import Manifest
-from dphh.ledger.paying import label_of
-from dphh.ledger.spending import EDITED, guarantee_and_usage
+from dphh.ledger.paying import label_of, read_other_files
+from dphh.ledger.spending import EDITED, EDITED_RUN, guarantee_and_usage
 from dphh.price import warnings_of
-from dphh.privacy.events import events_from_json
 from dphh.reader.content import SPLITS
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
@@ -113,13 +112,15 @@ def verify(
         stored = _stored_in(book, release.run_id)
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
+        if (edited := book.edited_run()) is not None:
+            raise _refusal(EDITED_RUN.format(edited))
         runs = {run.run_id: run for run in book.runs()}
         entry = runs[stored.run_id]
         if account is not None and account not in entry.accounts:
             paid = " and ".join(map(repr, entry.accounts)) or "no account"
             raise _refusal(f"{paid} paid for its run, and not {account!r}")
         payers = [*map(book.status, entry.accounts)]
-        lines += _lines_on_payers(book, stored, entry, payers)
+        lines += _lines_on_payers(book, entry, payers)
     lines += _declared_public(
         release.manifest, None if runs is None else entry.analyst or entry.who
     )
@@ -215,13 +216,9 @@ def _refuse_other_bytes(files: dict[str, bytes], right: Release) -> None:
         )
 
 
-def _lines_on_payers(
-    book: Ledger, stored: Release, entry: Entry, payers: Sequence[Account]
-) -> Iterator[Line]:
+def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> Iterator[Line]:
     """What the accounts that paid for this run promise, and what was changed in them once they had
     runs. Refuses if there is none, or one does not keep its promise."""
-    if _booking_of(stored) != entry.booking:
-        raise _refusal("its promise is not the one that the ledger has booked for this run")
     if not entry.accounts:
         raise _refusal(
             "no account paid for its run, so no cap holds and no total is promised to anyone "
@@ -247,6 +244,10 @@ def _lines_on_payers(
             f"within its cap of {account.cap}, of which "
             f"{part_of(account.used)} is used, by {runs}; its data are {label_of(account.corpus)}",
         )
+        moved = any(each.what == "corpus" for each in changes)
+        if not moved and read_other_files(entry.corpus, account.corpus):
+            of = f"which is not in the data of {account.name!r}"
+            yield WARNING, f"the run read {label_of(entry.corpus)}, {of}"
         if account.runs_of_others:
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
@@ -409,12 +410,6 @@ def _is_near(year: str, near: datetime) -> bool:
 
 def _leaves(name: str, shown: str) -> str:
     return f"leaves as somebody wrote it, in {MANIFEST}: {name} {shown}"
-
-
-def _booking_of(release: Release) -> Booking:
-    promised = release.privacy
-    events = events_from_json(release.manifest["events"])
-    return checked_booking(events, promised.booked_epsilon, promised.delta)
 
 
 def _refuse_broken_promise(account: Account, entry: Entry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from contextlib import closing
@@ -11,9 +12,11 @@ from typing import Any
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import unwritable_error, write_whole
 from dphh.ledger.budget import Budget
+from dphh.ledger.paying import read_other_files
 from dphh.ledger.schema import empty_ledger, exists, reading
-from dphh.ledger.spending import EDITED
-from dphh.ledger.tables import edited_accounts
+from dphh.ledger.spending import EDITED, EDITED_RUN
+from dphh.ledger.tables import accounts_in, edited_accounts, edited_run
+from dphh.reader.corpus import corpus_from_json
 
 _STOP = "Nothing was written. Stop: keep your copy, and ask who owns the ledger"
 
@@ -38,6 +41,8 @@ def write_copy(con: sqlite3.Connection, ledger: Path, target: Path) -> int:
         raise UsageError(f"backup: {target} is the ledger itself; name another file")
     if edited := edited_accounts(con):
         raise UsageError(f"backup: the account {edited[0]!r}: {EDITED}. {_STOP}")
+    if (run_id := edited_run(con)) is not None:
+        raise UsageError(f"backup: {EDITED_RUN.format(run_id)}. {_STOP}")
     _check_is_earlier_copy(con, target)
     if foreign := _not_of_dphh(con):
         raise UsageError(
@@ -117,13 +122,42 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
             f"ledger's copy, or this ledger was edited or put back from an older one. {_STOP}"
         )
     runs = {sequence for sequence, *_ in theirs[_RUNS]}
-    late_payers = {account for run, account in ours[_CHARGES] - theirs[_CHARGES] if run in runs}
-    changes = ours[_CHANGES] - theirs[_CHANGES]
-    if late_payers - {account for account, what, *_ in changes if what in ("account", "corpus")}:
+    charges, changes = (ours[each] - theirs[each] for each in (_CHARGES, _CHANGES))
+    explained = {account for account, what, *_ in changes if what in ("account", "corpus")}
+    of_others = _charged_for_other_files(con)
+    if any(
+        account not in explained and (run in runs or (run, account) in of_others)
+        for run, account in charges
+    ):
         raise UsageError(
-            f"backup: an account pays for a run that {path} has without it, and no change since "
-            f"says why: this ledger was edited by hand. {_STOP}"
+            f"backup: an account pays for a run that {path} has without it, or whose files are not "
+            f"in its data, and no change since says why: this ledger was edited by hand. {_STOP}"
         )
+    last = [max((change[at] for change in theirs[_CHANGES]), default=0) for at in (2, 7)]
+    query = "SELECT id FROM history WHERE after >= ? AND id > ? AND recorded >= ?"
+    later = {number for (number,) in con.execute(query, (max(runs, default=0), *last))}
+    if any(number not in later for _, _, number, *_ in changes):
+        raise UsageError(
+            f"backup: a change is recorded as if it were older than {path}, which does not have "
+            f"it: this ledger was edited by hand. {_STOP}"
+        )
+
+
+def _charged_for_other_files(con: sqlite3.Connection) -> set[tuple[int, str]]:
+    """The charges, as of `_CHARGES`, of accounts for runs that read files which they do not
+    have."""
+    charged: dict[tuple[str, str], list[int]] = {}
+    query = """SELECT run, name, runs.source FROM charges JOIN accounts ON account = id
+        JOIN runs ON run = sequence"""
+    for run, account, source in con.execute(query):
+        charged.setdefault((account, source), []).append(run)
+    owned = {each.name: each.corpus for each in accounts_in(con, with_bookings=False)}
+    return {
+        (run, account)
+        for (account, source), runs in charged.items()
+        if read_other_files(corpus_from_json(json.loads(source)), owned[account])
+        for run in runs
+    }
 
 
 def _what_only_grows(con: sqlite3.Connection) -> dict[str, set[tuple[Any, ...]]]:

@@ -43,6 +43,7 @@ from dphh.ledger.tables import (
     RELEASE_STEP,
     account_named,
     accounts_in,
+    edited_run,
     login_name,
     number_of_unfinished_run,
     row_of_run,
@@ -78,8 +79,8 @@ class Ledger(Accounts):
     """
 
     _INTERNAL = (
-        "absent analyst_with before_reading book booked_here data_key data_of data_with failed "
-        "keep_level last_like level outlook settle"
+        "absent analyst_with before_reading book booked_here data_key data_of data_with "
+        "edited_run failed keep_level last_like level outlook settle"
     )
 
     def book(
@@ -264,6 +265,11 @@ class Ledger(Accounts):
             if account is not None:
                 account_named(con, account)  # refuses a name that the ledger does not have
             return self._entries(con, account)
+
+    def edited_run(self) -> str | None:
+        """The id of a run whose row somebody edited in the file, if there is one."""
+        with reading(self.path) as con:
+            return edited_run(con)
 
     def export(self, path: str | Path, *, replace: bool = False) -> int:
         """Write every run to a `.parquet` or `.csv`, whole or not at all. An existing file is

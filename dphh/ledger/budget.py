@@ -126,15 +126,20 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
     If no event costs anything, the claim itself is added as an event.
     """
     claim = checked_budget(epsilon, delta)
-    if not any(cost.is_charged for cost in costs_of(events)):
-        events = (*events, EpsilonDeltaEvent(claim.epsilon, claim.delta))
+    events = events_booked(events, claim)
     composed = compose(events).delta(claim.epsilon)
     if not composed <= claim.delta * (1 + _CLAIM_TOLERANCE) + 1e-300:
         raise UsageError(
             f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
             "Price the plan again, or claim the cost of its events."
         )
-    return Booking(tuple(events), claim.epsilon, claim.delta)
+    return Booking(events, claim.epsilon, claim.delta)
+
+
+def events_booked(events: Sequence[Event], claim: Budget) -> tuple[Event, ...]:
+    if any(cost.is_charged for cost in costs_of(events)):
+        return tuple(events)
+    return (*events, EpsilonDeltaEvent(claim.epsilon, claim.delta))
 
 
 def fits(bookings: Sequence[Booking], cap: Cap) -> bool:

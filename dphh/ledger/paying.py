@@ -147,6 +147,11 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     return False
 
 
+def read_other_files(run: Corpus, account_corpus: Corpus) -> bool:
+    """Whether a run of files read some that are not the account's."""
+    return run.kind == "path" and not holds(account_corpus, places_of(run))
+
+
 def would_read(corpus: Corpus, file: Path) -> bool:
     """Whether a corpus of files reads a file, once it is at this path."""
     if corpus.kind != "path":

@@ -20,6 +20,9 @@ EDITED = (
     "ledger's file, and nothing that it says of this account is sure"
 )
 
+#: What is said of a run whose row in the ledger was written so.
+EDITED_RUN = "the ledger's row of the run {!r} is not what its release.json says: it was edited"
+
 #: What is said of a corpus that no account holds, and what caps it on each surface.
 UNCAPPED = "no account holds this corpus"
 WHAT_CAPS = "`dphh ledger add`, `Ledger.add`, `dphh_add_corpus` cap it"

@@ -9,17 +9,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replaced
+from datetime import UTC, datetime, timedelta
 
-from dphh.errors import LedgerError, UnknownRunError, UsageError
-from dphh.ledger.budget import (
-    Booking,
-    Cap,
-    default_rule,
-)
-from dphh.ledger.entries import (
-    BookedRun,
-    StoredRelease,
-)
+from dphh.errors import DphhError, LedgerError, UnknownRunError, UsageError
+from dphh.ledger.budget import Booking, Budget, Cap, default_rule, events_booked
+from dphh.ledger.entries import BookedRun, Request, StoredRelease, canonical_json
 from dphh.ledger.spending import Account
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import Corpus, corpus_from_json
@@ -72,6 +66,51 @@ def edited_accounts(con: sqlite3.Connection) -> list[str]:
         for place, what in enumerate(("cap", "corpus", "groups"))
     )
     return [name for (name,) in con.execute(f"SELECT name FROM accounts WHERE {differs}")]
+
+
+#: What the ledger says of a run, and of a settled one what its release says.
+_RUN_TWICE = """SELECT run_id, verb, parameters, source, events, epsilon, delta, digest, recorded,
+    json_extract(manifest, '$.run_id', '$.verb', '$.parameters', '$.events', '$.privacy', '$.day')
+    FROM runs ORDER BY sequence"""
+
+
+def edited_run(con: sqlite3.Connection) -> str | None:
+    """The id of the first run whose row is not what dphh wrote: what was asked for and booked has
+    another digest, or its release says otherwise."""
+    for row in con.execute(_RUN_TWICE):
+        try:
+            if not _agrees_with_itself(*row):
+                return str(row["run_id"])
+        except (
+            *(ArithmeticError, AttributeError, DphhError, LookupError, OSError),
+            *(TypeError, ValueError),
+        ):  # whatever it has in place of JSON and numbers
+            return str(row["run_id"])
+    return None
+
+
+def _agrees_with_itself(
+    run_id: str, verb: str, parameters: str, source: str, events: str, epsilon: float, delta: float,
+    digest: str, recorded: float, said: str | None,
+) -> bool:  # fmt: skip
+    corpus, asked = corpus_from_json(json.loads(source)), json.loads(parameters)
+    booking = Booking(events_from_json(json.loads(events)), epsilon, delta)
+    booked_on = datetime.fromtimestamp(recorded, UTC)
+    if not booking.events or digest != Request(corpus, verb, asked, booking).digest:
+        return False
+    if said is None:  # it has not settled
+        return True
+    *named, asked_of, events_of, privacy, day = json.loads(said)
+    claim = Budget(float(privacy.get("user_epsilon", privacy["epsilon"])), float(privacy["delta"]))
+    booked = Booking(events_booked(events_from_json(events_of), claim), claim.epsilon, claim.delta)
+    took = datetime.fromisoformat(day).replace(tzinfo=UTC) - booked_on
+    return (
+        named == [run_id, verb]
+        and canonical_json(asked_of) == parameters
+        and booked == booking
+        # A run that was killed may go on long after it was booked. Clocks may differ.
+        and timedelta(-1) <= took <= timedelta(366)
+    )
 
 
 def _runs_of_other_users(con: sqlite3.Connection, account_id: int) -> int:

@@ -3,12 +3,13 @@
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 from dphh import BudgetRefused
 from dphh.ledger import BookedRun, Data, Ledger, Request
 from dphh.ledger.budget import checked_booking
-from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent
+from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, events_to_json
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
 from dphh.reader.corpus import Corpus, replace_corpus
@@ -34,6 +35,19 @@ def asked(
 def ask(book: Ledger, run_id: str | None, corpus: Corpus, *price: float, **how: Any) -> BookedRun:
     request = asked(corpus, *price, **how)
     return book.book(request, SETTING, DATA, run_id=run_id)
+
+
+def settled(book: Ledger, run_id: str, *asking: Any, **how: Any) -> BookedRun:
+    """A run that settled, with the least that the manifest of such a run says."""
+    request = asked(*asking, **how)
+    run = book.book(request, SETTING, DATA, run_id=run_id)
+    manifest = {
+        "run_id": run_id, "verb": request.verb, "parameters": request.parameters,
+        "events": events_to_json(request.booking.events), "day": f"{datetime.now(UTC):%Y-%m-%d}",
+        "privacy": {"epsilon": request.booking.epsilon, "delta": request.booking.delta},
+    }  # fmt: skip
+    book.settle(run, manifest, b"rows" * 5_000)
+    return run
 
 
 def granted(*asking: Any, **how: Any) -> bool:

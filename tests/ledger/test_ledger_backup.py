@@ -11,14 +11,14 @@ import pytest
 from dphh import Corpus
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Ledger
-from tests.ledger.asked import ask, tampered
+from tests.ledger.asked import ask, settled, tampered
 
 
 @pytest.fixture
 def spent(book, reviews):
     """A ledger with one settled run, one that goes on, a share and a token."""
     book.add("reviews", reviews, 1.0, 0.0)
-    book.settle(ask(book, "done", reviews, 0.25), {"said": 1}, b"rows")
+    settled(book, "done", reviews, 0.25)
     book.set_share("reviews", "alice", 0.5, 0.0)
     book.give_token("alice")
     book.keep_level(ask(book, "going on", reviews, 0.25), "level 1", b"words that were drawn")
@@ -114,7 +114,7 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
     spent.backup(tmp_path / "copy.sqlite")
     spent.backup(tmp_path / "copy.sqlite")
     tampered(spent, edit)
-    with pytest.raises(UsageError, match=r"edited .* Stop: keep your copy, and ask who owns"):
+    with pytest.raises(UsageError, match=r"edited.* Stop: keep your copy, and ask who owns"):
         spent.backup(tmp_path / "copy.sqlite")
 
 
@@ -139,6 +139,70 @@ def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edi
     with pytest.raises(UsageError, match=f"{why}.*edited.*Stop: keep your copy"):
         spent.backup(tmp_path / "copy.sqlite")
     assert not (tmp_path / "copy.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "events = '[]', epsilon = 0.01", "events = '[]'", "epsilon = 0.01", "delta = 0.5",
+        "events = replace(events, '0.25', '0.01'), epsilon = 0.01", "verb = 'trie'",
+        "parameters = json_set(parameters, '$.min_users', 99)", "recorded = 0", "recorded = 1e15",
+        "recorded = 'Erika'", "run_id = 'other'", "manifest = '{}'", "parameters = 'Erika'",
+        "source = replace(source, 'user', 'usr')", "digest = 'other'",
+    ],
+)  # fmt: skip
+def test_a_row_of_a_run_that_no_copy_has_is_what_its_release_says(spent, reviews, tmp_path, edit):
+    """A run within its cap, and one after it that is beyond, if the first cost what it did."""
+    spent.backup(tmp_path / "copy.sqlite")
+    settled(spent, "new", reviews, 0.25)
+    spent.backup(tmp_path / "before.sqlite")
+    tampered(spent, f"UPDATE runs SET {edit} WHERE run_id = 'new'")
+    name = "other" if "run_id" in edit else "new"
+    with pytest.raises(UsageError, match=f"row of the run '{name}' is not what its release.json"):
+        spent.backup(tmp_path / "copy.sqlite")
+
+
+@pytest.mark.parametrize("forged", [True, False])
+def test_a_row_that_was_booked_anew_for_less_is_not_what_its_release_says(
+    spent, reviews, tmp_path, forged
+):
+    """With the digest that the smaller request has."""
+    settled(spent, "new", reviews, 0.25)
+    ask(spent, "less", reviews, 0.01)
+    columns = ("events", "epsilon", "digest")
+    taken = ", ".join(f"(SELECT {each} FROM runs WHERE run_id = 'less')" for each in columns)
+    if forged:
+        tampered(spent, f"UPDATE runs SET ({', '.join(columns)}) = ({taken}) WHERE run_id = 'new'")
+        with pytest.raises(UsageError, match="row of the run 'new'"):
+            spent.backup(tmp_path / "copy.sqlite")
+    else:
+        assert spent.backup(tmp_path / "copy.sqlite") == 4
+
+
+def test_an_account_pays_for_no_run_of_other_files(spent, reviews, tmp_path):
+    """It would seem to be within the account's cap, of which nobody approved these data."""
+    spent.backup(tmp_path / "copy.sqlite")
+    settled(spent, "own", reviews, 0.01)
+    settled(spent, "other", Corpus("/others", user="who", text="body"), 0.01)
+    assert spent.backup(tmp_path / "copy.sqlite") == 4
+    settled(spent, "more", Corpus("/others", user="who", text="body"), 0.01)
+    tampered(spent, "INSERT INTO charges SELECT max(sequence), 1 FROM runs")
+    with pytest.raises(UsageError, match="whose files are not in its data"):
+        spent.backup(tmp_path / "copy.sqlite")
+
+
+@pytest.mark.parametrize(
+    "older",
+    ["after = 0", "id = 0", "recorded = recorded - 86400", "id = -1, after = 0", "after = -1"],
+)
+def test_a_change_is_not_put_in_before_those_that_a_copy_has(spent, reviews, tmp_path, older):
+    """As a larger cap, as if it had been there before the runs."""
+    spent.backup(tmp_path / "copy.sqlite")
+    settled(spent, "new", reviews, 0.01)
+    spent.set_cap("reviews", 50.0, 0.0)
+    tampered(spent, f"UPDATE history SET {older} WHERE id = (SELECT max(id) FROM history)")
+    with pytest.raises(UsageError, match="edited"):
+        spent.backup(tmp_path / "copy.sqlite")
 
 
 def test_an_account_that_is_added_later_may_pay_for_earlier_runs(spent, reviews, tmp_path):
@@ -183,7 +247,7 @@ def settle_on(path, reviews, enough):
     for run in range(1_000):
         if enough.is_set():
             return
-        book.settle(ask(book, f"run {run}", reviews, 0.001), {}, b"rows" * 5_000)
+        settled(book, f"run {run}", reviews, 0.001)
 
 
 def test_copies_are_whole_while_another_process_writes(book, reviews, tmp_path):
@@ -197,9 +261,9 @@ def test_copies_are_whole_while_another_process_writes(book, reviews, tmp_path):
         seen.append(book.backup(tmp_path / "copy.sqlite"))
         sound(tmp_path / "copy.sqlite")
         copy = Ledger(tmp_path / "copy.sqlite")
-        settled = [run.run_id for run in copy.runs() if run.state == "settled"]
+        whole = [run.run_id for run in copy.runs() if run.state == "settled"]
         assert len(copy.runs()) == seen[-1] == copy.status("reviews").runs
-        assert all(len(copy.release(run).parquet) == 20_000 for run in settled)
+        assert all(len(copy.release(run).parquet) == 20_000 for run in whole)
     enough.set()
     writer.join()
     assert writer.exitcode == 0 and len({*seen}) == 4 and seen == sorted(seen)

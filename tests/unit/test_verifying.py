@@ -376,6 +376,25 @@ def test_an_id_of_a_ledger_that_was_edited_does_not_pass_for_drawn(book, corpus,
     assert [what for what, _ in _lines_on_run_ids({"run_id": run_id}, runs, None)] == ["own words"]
 
 
+@pytest.mark.parametrize("edit", ["epsilon = 0.01, events = '[]'", "recorded = 1e15"])
+def test_a_run_that_was_made_cheaper_in_the_file_is_refused(out, book, corpus, edit):
+    """Another run of the account, so that this one stays within the cap."""
+    items(corpus, **COST).run(ledger=book, engine="polars", run_id="other")
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute(f"UPDATE runs SET {edit} WHERE run_id = 'other'")
+    with pytest.raises(UsageError, match="row of the run 'other' is not what"):
+        verify(out, ledger=book)
+
+
+def test_an_account_that_was_written_in_as_the_payer_of_other_files_is_told(out, book, tmp_path):
+    with closing(sqlite3.connect(book.path)) as con, con:
+        for table, at in (("accounts", ""), ("history", "$[1]")):
+            column = "state" if at else "source"
+            con.execute(f"UPDATE {table} SET {column} = replace({column}, 'corpus.p', 'others.p')")
+    (told,) = warnings_in(verify(out, ledger=book))
+    assert told.startswith("the run read /") and told.endswith("not in the data of 'notes'")
+
+
 def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute("UPDATE accounts SET epsilon = 7")
@@ -550,7 +569,7 @@ def test_what_a_ledger_was_made_to_store_must_promise_what_it_booked(book, corpu
     monkeypatch.setattr(Ledger, "settle", settle_less)
     forged = items(corpus, **COST).run(ledger=book, engine="polars")
     out = forged.save(book.path.parent / "less")
-    with pytest.raises(UsageError, match="not the one that the ledger has booked"):
+    with pytest.raises(UsageError, match=r"row of the run .* is not what its"):
         verify(out, ledger=book)
 
 
