@@ -55,6 +55,8 @@ class Comparison:
         counts = [f"{told[word]:,} {word}" for word in (ROSE, FELL) if told[word]]
         if told[UNTOLD]:
             counts.append(f"of {told[UNTOLD]:,} it cannot be told")
+        if self.new and counts:
+            counts.append(f"{len(self.new):,} not in that list")
         said = ", ".join(counts)
         side = self.before + (", group by group" if by_groups else "")
         more = [f"{self.beside[word]:,} {word}" for word in (ROSE, FELL) if word in self.beside]

@@ -74,6 +74,10 @@ class Part:
         tables = ((part, table) for part in parts for table in part.tables[:1] if table.by)
         return [(part, table, row) for part, table in tables for row in table.rows]
 
+    @property
+    def says_highest(self) -> bool:
+        return any(row.place and not row.is_mostly_there for *_, row in self.rows_within)
+
     @cached_property
     def usual_places(self) -> Sequence[str]:
         """For each column of groups the place that half of the phrases or more have, if there is

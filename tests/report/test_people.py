@@ -65,7 +65,7 @@ def test_phrases_go_by_their_numbers_and_those_without_words_of_their_own_are_fo
     phrases, others = tables_of(Release(table, release.manifest), 9)
     assert [row.item for row in phrases.rows] == ["e f g h", "a b c d"]
     assert (phrases.kind, others.kind, others.is_aside) == ("phrases", "other common phrase", True)
-    assert others.scale == 520 and "1 other common phrase, short, or" in page_of(release)
+    assert others.scale == 520 and "1 other common phrase, short or" in page_of(release)
     # A word of which a little more of its people say the phrase.
     del people["a b c d"], people["e f g h"], people["j"]
     (phrases,) = tables_of(counted(people), 9)
