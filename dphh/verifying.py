@@ -121,14 +121,21 @@ def verify(
             raise _refusal(f"{paid} paid for its run, and not {account!r}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, entry, payers)
-    lines += _declared_public(
-        release.manifest, None if runs is None else entry.analyst or entry.who
-    )
+    manifest = release.manifest
+    if book and runs and (earlier := _release_with_given(book, entry, runs)) is not None:
+        lines.append(("items", f"all are of the release {earlier}, which its account paid for"))
+        manifest = {
+            **manifest,
+            "parameters": {
+                name: said for name, said in manifest["parameters"].items() if name not in _GIVEN
+            },
+        }
+    lines += _declared_public(manifest, None if runs is None else entry.analyst or entry.who)
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
     lines += _lines_on_run_ids(release.manifest, runs, run_id)
     lines += _lines_on_columns(release.manifest["parameters"])
     near = datetime.now(UTC) if runs is None else entry.when
-    lines += _own_words(release.manifest, {*chain.from_iterable(groups)}, days, near)
+    lines += _own_words(manifest, {*chain.from_iterable(groups)}, days, near)
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
@@ -291,11 +298,32 @@ _MOST_DIGITS = 5
 _NOT_CUT = 10**7
 
 
+#: The parameters that have items which somebody gave.
+_GIVEN = ("of", "domain")
+
+
+def _release_with_given(book: Ledger, entry: Entry, runs: Mapping[str, Entry]) -> str | None:
+    """The last run before this one that found all the items which this one was given, without being
+    given any itself, and that an account of this run paid for, for the same users."""
+    lists = [entry.parameters[name] for name in _GIVEN if name in entry.parameters]
+    for run in reversed([*runs.values()]) if lists else ():
+        if (
+            (run.sequence < entry.sequence and run.state == "settled")
+            and (run.corpus.user == entry.corpus.user and {*run.accounts} & {*entry.accounts})
+            and not {*_GIVEN} & run.parameters.keys()
+        ):
+            found = stored_release(book, run.run_id)
+            released = {*map(tuple, found.table["tokens"].to_pylist())}
+            if released.issuperset(map(tuple, *lists)) and not found.is_test:
+                return run.run_id
+    return None
+
+
 def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
     """What whoever asked has declared public: the promise does not hold for what it discloses."""
     asked, by = manifest["parameters"], "" if who is None else f", by {who}"
     declared = [
-        *(f"a list of {with_noun(len(asked[given]), 'item')}" for given in ("of", "domain")
+        *(f"a list of {with_noun(len(asked[given]), 'item')}" for given in _GIVEN
           if given in asked),
         *(["a prior"] if asked.get("prior") else []),
     ]  # fmt: skip

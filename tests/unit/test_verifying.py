@@ -522,6 +522,27 @@ def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
     assert "Erika" in dict(verify(tmp_path / "chosen", ledger=book))["own words"]
 
 
+def test_items_of_a_paid_release_are_not_declared_public(book, corpus, out, tmp_path):
+    """Those of a release that was given its items are: the first of a chain declared them."""
+    asked = {"ledger": book, "engine": "polars"}
+    found = Release.load(out)
+
+    def told(name, of):
+        counts(corpus, of=of, epsilon=0.05, delta=1e-9).run(**asked, out=tmp_path / name)
+        return dict(verify(tmp_path / name, ledger=book))
+
+    assert told("all", found)["items"].endswith(
+        f"of the release {found.run_id}, which its account paid for"
+    )
+    assert (
+        not {"own words", "warning"} & told("few", found.to_polars()["tokens"][:2].to_list()).keys()
+    )
+    others = told("others", [["good"], ["erika"]])
+    assert "items" not in others and "'erika'" in others["own words"]
+    given = Release.load(tmp_path / "others")
+    assert "items" not in told("again", given) and "items" not in told("self", [["erika"]])
+
+
 def test_another_account_than_the_one_that_was_approved_is_refused(out, book, dphh):
     """As one with a cap of its own, on a copy of the data."""
     assert verify(out, ledger=book, account="notes")
