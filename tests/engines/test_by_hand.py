@@ -103,7 +103,8 @@ def test_a_run_is_booked_by_what_it_costs_and_verified(engine, written, ledger, 
     for name, plan in plans.items():
         out = tmp_path / name
         release = plan.run(engine=engine, ledger=ledger, out=out)
-        assert {*release.to_polars()["item"]} == {"often0", "often1", "often2"}
+        words = release.to_polars().filter(level=1)  # DPNE may release spurious pairs
+        assert {*words["item"]} == {"often0", "often1", "often2"}
         assert release.privacy.epsilon == plan.privacy.epsilon
         assert any("'notes' paid" in said for line in verify(out, ledger=ledger) for said in line)
     booked = [run.epsilon for run in ledger.runs()]
