@@ -282,7 +282,7 @@ def _in_words(
     within = f"{range_in_words(bars[there].low or 0, bars[there].high or 0)} people"
     if is_mostly_there:
         others = max(bar.high or 0 for group, bar in bars.items() if group != there)
-        within += f", at most {others:,.0f} in each other"
+        within += f", at most {others:,.0f} in each other {'group' if there.isdecimal() else by}"
     return place, within
 
 

@@ -217,12 +217,12 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     first, _, second = said.partition("Phrases, by country")
     assert "▲ rose b c d: about 900 people (880 to 920), was about 100 (80 to 120)" in first
     assert (
-        "◆ mostly in DE b c d: 490 to 530 people, at most 460 in each other "
-        "◆ mostly in DE late bus: 780 to 820 people, at most 29 in each other"
+        "◆ mostly in DE b c d: 490 to 530 people, at most 460 in each other country "
+        "◆ mostly in DE late bus: 780 to 820 people, at most 29 in each other country"
     ) in first
-    within = "mostly in DE (490 to 530 people, at most 460 in each other)"
+    within = "mostly in DE (490 to 530 people, at most 460 in each other country)"
     assert f"b c d {within}; rose in DE about 900 people (880 to 920) ▲ rose" in first
-    within = "mostly in DE (780 to 820 people, at most 29 in each other)"
+    within = "mostly in DE (780 to 820 people, at most 29 in each other country)"
     assert f"late bus {within} about 50 people (30 to 70)" in first
     assert (
         "b c d DE 510 (490 to 530) ▲ rose was 80 to 120 US 440 (420 to 460) was 420 to 460"
@@ -243,7 +243,7 @@ def test_where_people_say_it_is_said_as_far_as_it_is_clear():
     8."""
     groups = ("DE", "US", "FR")
     for numbers, said in (
-        ((500, 400, 40), "mostly in DE (480 to 520 people, at most 420 in each other)"),
+        ((500, 400, 40), "mostly in DE (480 to 520 people, at most 420 in each other country)"),
         ((500, 400, 60), "highest in DE (480 to 520 people)"),
         ((400, 360, 300), "highest in DE (380 to 420 people)"),
         ((400, 370, 300), ""),
@@ -269,7 +269,8 @@ def test_where_most_phrases_are_is_said_once():
         "“Highest” may only be where most people are; most phrases are highest in DE, where that is"
     )
     assert (text.count(said), text.count("highest in DE (")) == (1, 0)
-    assert "pay customs at mostly in US (280 to 320 people, at most 29 in each other)" in text
+    mostly = "mostly in US (280 to 320 people, at most 29 in each other country)"
+    assert f"pay customs at {mostly}" in text
     few = dict([*usual.items()][:1]) | other | {"late bus": rest | {"DE": (60, 40, 80)}}
     assert "may only be where most people are." in page_of(within_country(few, noise=noise))
 
