@@ -8,16 +8,12 @@ carries besides its release, and what could not be checked.
 from __future__ import annotations
 
 import os
-import re
 import stat
-import string
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,18 +24,17 @@ from dphh.ledger.budget import fits, part_of
 from dphh.ledger.entries import Manifest
 from dphh.ledger.paying import label_of, read_other_files
 from dphh.ledger.spending import EDITED, EDITED_RUN, guarantee_and_usage
+from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
 from dphh.price import warnings_of
-from dphh.reader.content import SPLITS
 from dphh.reader.corpus import unit_and_columns
 from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
 from dphh.verified import verified
-from dphh.wording.lines import numbers_in, one_line, with_noun
+from dphh.wording.lines import one_line, with_noun
 from dphh.wording.options import checked_call
 
-#: What was checked, and what was found.
-Line = tuple[str, str]
+WARNING = "warning"
 #: What is checked in lines that a person must answer before the release leaves.
-WAITS = WARNING, OWN_WORDS = "warning", "own words"
+WAITS = WARNING, OWN_WORDS
 
 _CONSISTENT_ALONE = (
     "the release agrees with itself, which does not show who made it, nor that anybody paid for it"
@@ -91,7 +86,7 @@ def verify(
         raise _refusal("it is a test's, made with a seed, and is NOT private")
     if run_id not in (None, release.run_id):
         raise _refusal(f"it is of the run {release.run_id!r}, and not {run_id!r}")
-    named = _whole(Path(folder).absolute().name)
+    named = whole(Path(folder).absolute().name)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release)]
     lines += [(WARNING, said) for said in release.privacy.warnings]
@@ -132,14 +127,14 @@ def verify(
         }
     lines += _declared_public(manifest, None if runs is None else entry.analyst or entry.who)
     groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
-    lines += _lines_on_run_ids(release.manifest, runs, run_id)
-    lines += _lines_on_columns(release.manifest["parameters"])
+    lines += lines_on_run_ids(release.manifest, runs, run_id)
+    lines += lines_on_columns(release.manifest["parameters"])
     near = datetime.now(UTC) if runs is None else entry.when
-    lines += _own_words(manifest, {*chain.from_iterable(groups)}, days, near)
+    lines += own_words(manifest, {*chain.from_iterable(groups)}, days, near)
     if page is not None:
         lines.append(_line_on_page(Path(page), release, book, title, top))
         if title is not None:
-            shown = f"leaves as somebody wrote it, on the page: '{_whole(title)}'"
+            shown = f"leaves as somebody wrote it, on the page: '{whole(title)}'"
             lines.append((OWN_WORDS, shown))
     return lines
 
@@ -274,30 +269,6 @@ def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> I
                 yield "groups", f"{account.name!r}: {change}"
 
 
-#: Parameters whose texts nobody writes freely, as choices and hashes; and names of columns, which
-#: have a line of their own.
-_NOT_FREE = {
-    *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
-    *("user", "column", "by"),
-}
-_USUAL_CHARACTERS = "".join(sorted(string.printable))  # of ldp_trie
-_USUAL_COLUMN = re.compile("[A-Za-z_][A-Za-z0-9_.-]{0,39}")
-_WEEK, _MONTH = "(?:0[1-9]|[1-4][0-9]|5[0-3])", "(?:0[1-9]|1[0-2])"
-_DAY_OF_MONTH = "(?:0[1-9]|[12][0-9]|3[01])"
-#: What follows a year in a week, a month or a day.
-_OF_YEAR = f"W{_WEEK}|{_MONTH}(?:-{_DAY_OF_MONTH})?"
-#: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
-_PERIOD = re.compile(
-    f"day-{_DAY_OF_MONTH}|week-{_WEEK}|month-{_MONTH}|quarter-[1-4]"
-    f"|(?:(?:day|week|month|quarter|year)-)?([0-9]{{4}})(?:-(?:Q[1-4]|{_OF_YEAR}))?"
-)
-_MOST_TEXTS_SHOWN = 20
-#: A number that somebody chose has no more, as 0.37 and 12,000 have.
-_MOST_DIGITS = 5
-#: More columns than any text takes: a text that leaves is shown whole.
-_NOT_CUT = 10**7
-
-
 #: The parameters that have items which somebody gave.
 _GIVEN = ("of", "domain")
 
@@ -329,115 +300,6 @@ def _declared_public(manifest: Manifest, who: str | None) -> Iterator[Line]:
     ]  # fmt: skip
     for each in declared:
         yield WARNING, f"declared public: {each}{by}; nothing protects the people in it"
-
-
-def _own_words(
-    manifest: Manifest, declared: Collection[str], days: str | None, near: datetime
-) -> Iterator[Line]:
-    """Its numbers; and of these those long enough for a birthday or a telephone's, and each text
-    of the manifest that a person has written, and that is not `declared` public. It
-    leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
-    the caller named, by whose days `near` the run's rows may be chosen."""
-    asked = manifest["parameters"]
-    told = [*asked.items(), *asked["content"].items()]  # both have a `keep`
-    numbers = [(name, number) for name, value in told for number in numbers_in(value)]
-    yield "numbers", ", ".join(f"{name} {value!r}" for name, value in numbers)
-    for name, value in numbers:
-        if len(Decimal(repr(value)).normalize().as_tuple().digits) > _MOST_DIGITS:
-            yield OWN_WORDS, _leaves(name, f"{value!r}, which has more digits than it needs")
-    for name, value in told:
-        if name in _NOT_FREE:
-            continue
-        texts = [each for each in _texts_in(value) if each not in declared]
-        if (
-            not texts
-            or (name == "split" and value in SPLITS)
-            or (name == "character_set" and value == _USUAL_CHARACTERS)
-            or (name == "where" and _has_only_days(value, days, near))
-        ):
-            continue
-        shown = ", ".join(f"'{_whole(each)}'" for each in texts[:_MOST_TEXTS_SHOWN])
-        more = len(texts) - _MOST_TEXTS_SHOWN
-        shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
-        yield OWN_WORDS, _leaves(name, shown)
-
-
-def _lines_on_columns(asked: Mapping[str, Any]) -> Iterator[Line]:
-    """The names of its columns: whoever made the data chose them, and they may be any text."""
-    chosen = (asked["user"], asked["content"]["column"], asked.get("by"))
-    names = [name for each in chosen for name in _texts_in(each)]
-    if usual := [name for name in names if _USUAL_COLUMN.fullmatch(name)]:
-        yield "columns", f"{', '.join(usual)} leave too"
-    for name in names:
-        if name not in usual:
-            yield OWN_WORDS, _leaves("the name of a column", f"'{_whole(name)}'")
-
-
-def _whole(text: str) -> str:
-    """The text on one line, uncut. Of white space only a single space between words stays as it is:
-    a person must see what else a file carries."""
-    lines = text.replace("\n)", ")")  # dphh ends each of several joined conditions so
-    return one_line(re.sub(" {2,}", lambda found: "␣" * len(found[0]), lines), _NOT_CUT)
-
-
-def _has_only_days(where: str, column: str | None, near: datetime) -> bool:
-    """Whether a condition is what `since`, `until` or both make of days of this column alone."""
-    quoted = re.escape('"' + (column or "").replace('"', '""') + '"')
-    day = f"'([0-9]{{4}})-(?:{_OF_YEAR})'"
-    since, until = f"{quoted} >= {day}", f"{quoted} < {day}"
-    found = re.fullmatch(rf"{since}|{until}|\({since}\n\) AND \({until}\n\)", where)
-    return found is not None and all(_is_near(year, near) for year in found.groups() if year)
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    """The texts in a parameter: a text, a list of texts, or a list of items, which are lists."""
-    if isinstance(value, str) and value:
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            is_item = isinstance(each, list) and all(isinstance(part, str) for part in each)
-            yield from [" ".join(each)] if is_item else _texts_in(each)
-
-
-def _lines_on_run_ids(
-    manifest: Manifest, runs: Mapping[str, Entry] | None, named: str | None
-) -> Iterator[Line]:
-    """What the ids of the run, and of the run that its prior is of, tell. Whether dphh drew an id
-    is in the ledger alone: one that somebody wrote may look the same. `named`: by the caller."""
-    ids = {
-        "run_id": manifest["run_id"],
-        "run_id of the prior": manifest.get("prior", {}).get("run_id"),
-    }
-    for name, run_id in ids.items():
-        run = (runs or {}).get(run_id)
-        near = datetime.now(UTC) if run is None else run.when
-        if run_id is None:
-            continue
-        looks_drawn = re.fullmatch("[0-9a-f]{32}", run_id) is not None
-        if looks_drawn and run is not None and not run.id_given:
-            yield name, f"{run_id}, drawn by dphh"
-        elif run_id == named:
-            yield name, f"{run_id}, the one that was named"
-        elif _is_period(run_id, near):
-            yield name, f"{run_id}, which names a period"
-        elif looks_drawn and runs is None:
-            yield name, f"{run_id}; whether dphh drew it, only the ledger that paid for it tells"
-        else:
-            yield OWN_WORDS, _leaves(name, f"'{_whole(run_id)}'")
-
-
-def _is_period(run_id: str, near: datetime) -> bool:
-    """Whether a run id names a period, and not one of other years: that may be a birthday."""
-    found = _PERIOD.fullmatch(run_id)
-    return found is not None and (found[1] is None or _is_near(found[1], near))
-
-
-def _is_near(year: str, near: datetime) -> bool:
-    return abs(int(year) - near.year) <= 2
-
-
-def _leaves(name: str, shown: str) -> str:
-    return f"leaves as somebody wrote it, in {MANIFEST}: {name} {shown}"
 
 
 def _refuse_broken_promise(account: Account, entry: Entry) -> None:
@@ -472,7 +334,7 @@ def _line_on_page(
             said = f"{path} is what `dphh report` writes of this release"
             if shown is not None:
                 said += ", with the names of the accounts that paid and what is left in them"
-            return "page", f"{said}; the file's name, '{_whole(path.name)}', leaves too"
+            return "page", f"{said}; the file's name, '{whole(path.name)}', leaves too"
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "
         "with which it was written. A page that shows what is left in the accounts holds until "

@@ -74,6 +74,13 @@ _RUN_TWICE = """SELECT run_id, verb, parameters, source, events, epsilon, delta,
     FROM runs ORDER BY sequence"""
 
 
+#: What reading a row raises that has something else in place of JSON, numbers and days.
+_NOT_WHAT_DPHH_WROTE = (
+    *(ArithmeticError, AttributeError, DphhError, LookupError),
+    *(OSError, TypeError, ValueError),
+)
+
+
 def edited_run(con: sqlite3.Connection) -> str | None:
     """The id of the first run whose row is not what dphh wrote: what was asked for and booked has
     another digest, or its release says otherwise."""
@@ -81,10 +88,7 @@ def edited_run(con: sqlite3.Connection) -> str | None:
         try:
             if not _agrees_with_itself(*row):
                 return str(row["run_id"])
-        except (
-            *(ArithmeticError, AttributeError, DphhError, LookupError, OSError),
-            *(TypeError, ValueError),
-        ):  # whatever it has in place of JSON and numbers
+        except _NOT_WHAT_DPHH_WROTE:
             return str(row["run_id"])
     return None
 

@@ -82,14 +82,13 @@ class Part:
     def usual_places(self) -> Sequence[str]:
         """For each column of groups the place that half of the phrases or more have, if there is
         one: perhaps most people are there."""
-        often = Counter(row.place for *_, row in self.rows_within if not row.is_mostly_there)
-        tables = {id(table): table for _, table, _ in self.rows_within}.values()
-        return [
-            place
-            for table in tables
-            for place in dict.fromkeys(row.place for row in table.rows if row.place)
-            if 2 * often[place] >= len(table.rows) > 1
-        ]
+        rows = Counter(table.by for _, table, _ in self.rows_within)
+        highest = Counter(
+            (table.by, row.place)
+            for _, table, row in self.rows_within
+            if row.place and not row.is_mostly_there
+        )
+        return [place for (by, place), often in highest.items() if 2 * often >= rows[by] > 1]
 
     @cached_property
     def places(self) -> Mapping[str, Sequence[str]]:
@@ -97,8 +96,7 @@ class Part:
         or fell, for each column of groups."""
         said: dict[str, list[str]] = {}
         for part, table, row in self.rows_within:
-            is_usual = row.place in self.usual_places and not row.is_mostly_there
-            place = [row.where] if row.place and not is_usual else []
+            place = [row.where] if row.place and row.place not in self.usual_places else []
             shown = [group for group in table.groups if group]
             for word in (ROSE, FELL):
                 groups = [

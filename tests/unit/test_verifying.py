@@ -17,11 +17,11 @@ import pytest
 from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.ledger.tables import login_name
+from dphh.own_words import _is_period, lines_on_columns, lines_on_run_ids, own_words
 from dphh.price import parameters_asked
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
-from dphh.verifying import _is_period, _lines_on_columns, _lines_on_run_ids, _own_words
 from tests.unit.test_verified import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
@@ -373,7 +373,7 @@ def test_an_id_of_a_ledger_that_was_edited_does_not_pass_for_drawn(book, corpus,
     """Whoever may write the file may say of any id that dphh drew it."""
     items(corpus, **COST).run(ledger=book, engine="polars")
     runs = {run_id: replace(book.runs()[-1], run_id=run_id, id_given=False)}
-    assert [what for what, _ in _lines_on_run_ids({"run_id": run_id}, runs, None)] == ["own words"]
+    assert [what for what, _ in lines_on_run_ids({"run_id": run_id}, runs, None)] == ["own words"]
 
 
 @pytest.mark.parametrize("edit", ["epsilon = 0.01, events = '[]'", "recorded = 1e15"])
@@ -422,7 +422,7 @@ def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
 def test_a_range_of_days_needs_no_answer_of_the_named_column_alone(asked, days, waits):
     where = Corpus("x", user="who", text="what", **asked).content.where
     run = datetime(2026, 11, 16, tzinfo=UTC)
-    lines = _own_words({"parameters": {"content": {"where": where}}}, (), days, run)
+    lines = own_words({"parameters": {"content": {"where": where}}}, (), days, run)
     assert [what for what, _ in lines] == ["numbers"] + ["own words"] * waits
 
 
@@ -468,20 +468,20 @@ def test_whatever_a_parameter_says_waits_for_an_answer(verb, mark):
 
 def shown_in(asked, mark):
     manifest = {"parameters": asked}
-    lines = [*_lines_on_columns(asked), *_own_words(manifest, (), None, datetime.now(UTC))]
+    lines = [*lines_on_columns(asked), *own_words(manifest, (), None, datetime.now(UTC))]
     told = mark[-1] if isinstance(mark, list) else mark
     return any(what == "own words" and str(told) in said for what, said in lines)
 
 
 def test_short_numbers_of_lists_and_of_one_name_are_shown():
     asked = {**ASKED["ldp_trie"], "keep": 41, "shares": [0.25, 0.75]}
-    (numbers, *more) = _own_words({"parameters": asked}, (), None, datetime.now(UTC))
+    (numbers, *more) = own_words({"parameters": asked}, (), None, datetime.now(UTC))
     assert "keep 41" in numbers[1] and "shares 0.25, shares 0.75" in numbers[1] and not more
 
 
 def test_names_of_columns_are_shown_and_odd_ones_need_an_answer():
     asked = {"user": ["who", "week_2.a-b"], "content": {"column": "Erika Müller"}, "by": "a\u200b"}
-    assert [*_lines_on_columns(asked)] == [
+    assert [*lines_on_columns(asked)] == [
         ("columns", "who, week_2.a-b leave too"),
         *(("own words", f"leaves as somebody wrote it, in release.json: the name of a column {at}")
           for at in ("'Erika Müller'", "'a\\u200b'")),

@@ -152,21 +152,6 @@ def widened_posteriors(by_bin: Floats) -> Floats:
     return wide
 
 
-def estimated_masses(
-    first_weights: Floats,
-    second_weights: Floats,
-    second_scales: Floats,
-    sigmas: tuple[float, float],
-    distributions: MassDistributions,
-    classes: Integers,
-) -> Floats:
-    """The mass of each gram, from its noised weights in both rounds: their precision-weighted mean,
-    or, if this is near 0, the geometric mean of the masses by their posterior. `classes`: each
-    gram's class. The other parameters are those of `precision_weighted_mean`."""
-    mean, deviation = precision_weighted_mean(first_weights, second_weights, second_scales, sigmas)
-    return corrected_masses(mean, deviation, distributions, classes)
-
-
 def corrected_masses(
     mean: Floats, deviation: Floats, distributions: MassDistributions, classes: Integers
 ) -> Floats:

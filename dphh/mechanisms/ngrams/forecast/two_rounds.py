@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.forecast.plan_round import (
     RoundPlan,
     Rows,
     WeightScaling,
-    estimated_masses,
+    corrected_masses,
     mass_distributions,
     plan_round,
     precision_weighted_mean,
@@ -214,14 +214,11 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     second_norm = squared_norm**0.5
     sigmas = first_sigma, sigma_grid / second_norm
     scales = scaled_weights(whole_weights(plan) / PLAIN_WEIGHT)[view.rows.of_cell]
-    masses = estimated_masses(
-        first / first_norm,
-        second / second_norm,
-        scales[cells],
-        sigmas,
-        view.distributions,
-        view.part_of_class[level.valid.classes_of(keys)],
+    mean, deviation = precision_weighted_mean(
+        first / first_norm, second / second_norm, scales[cells], sigmas
     )
+    classes = view.part_of_class[level.valid.classes_of(keys)]
+    masses = corrected_masses(mean, deviation, view.distributions, classes)
     if isinstance(level.planned, ListedWordsLevel):
         # Unlisted words passed thresholds, so their noised weights alone give their masses.
         words = passed.filter(pc.is_null(passed.column("key")))
