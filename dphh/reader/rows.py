@@ -35,7 +35,7 @@ from dphh.reader.views import (
     nulls_sql,
     open_corpus,
     tokens_by_duckdb,
-    tokens_sql,
+    tokens_query,
 )
 from dphh.sql import identifier, query
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
@@ -223,8 +223,8 @@ class Rows:
     def _gather(self, reading: ReadWords, words: Vocabulary) -> Iterator[pa.Table]:
         spilled = SpilledTexts(self._spill.path, int(self.memory.limit * TEXTS_MEMORY_SHARE))
         content = self._corpus.content
-        expression = tokens_sql(content, self._types[content.column])
-        tokens = partial(tokens_by_duckdb, column=content.column, expression=expression)
+        of_rows = tokens_query(content, self._types[content.column], "FROM rows")
+        tokens = partial(tokens_by_duckdb, query_of_rows=of_rows)
         gathering = Gathering(reading.reader(words), spilled, tokens)
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")

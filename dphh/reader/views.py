@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -67,18 +67,20 @@ def view_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> 
     is_long = f"(strlen(content) > {LONG_TEXT_BYTES})" if is_text else "false"
     group = "NULL" if corpus.by is None else identifier(corpus.by)
     return (
-        f"CREATE TEMP MACRO tokens_of({identifier(corpus.content.column)}) AS "
-        f"{tokens_sql(corpus.content, kind)}",
+        f"CREATE TEMP MACRO tokens_of(content) AS {tokens_sql(corpus.content, kind)}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus)} AS user_id, "
         f"{content} AS content, "
         f"CAST({group} AS VARCHAR) AS group_name FROM {relation} "
         f"WHERE {row_condition_sql(corpus)}",
-        # A macro repeats its argument: of a name, DuckDB plans tokens in half the time of a CASE.
         "CREATE TEMP VIEW texts_of_corpus AS "
-        "SELECT user_id, tokens_of(short_content) AS tokens, group_name, long_text FROM ("
-        f"SELECT user_id, CASE WHEN NOT {is_long} THEN content END AS short_content, group_name, "
-        f"CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text FROM rows_of_corpus)",
+        + tokens_query(
+            corpus.content,
+            kind,
+            f"SELECT user_id, CASE WHEN NOT {is_long} THEN content END AS content, group_name, "
+            f"CASE WHEN {is_long} THEN CAST(content AS VARCHAR) END AS long_text "
+            "FROM rows_of_corpus",
+        ),
     )
 
 
@@ -137,24 +139,25 @@ def _content_sql(content: Content, column_type: str) -> str:
     return f"first_tokens(CAST({column} AS {kind}), {longest})"
 
 
-def tokens_sql(content: Content, column_type: str) -> str:
-    """The SQL expression, with the macros of `sql/rows/text.sql`, that makes tokens of a row's
-    content (bytes or text)."""
-    column = identifier(content.column)
+def tokens_sql(
+    content: Content, column_type: str, named: Callable[[str], str] = lambda sql: sql
+) -> str:
+    """The SQL expression, with the macros of `sql/rows/text.sql`, that makes tokens of the column
+    `content` (bytes or text). Later parts read the expression of a part by what `named` returns."""
     if content.reading == "list":
         if not LIST_TYPE_END.search(column_type):
             raise CorpusError(
                 f"as: 'list' needs a list column, but {content.column!r} is {column_type}; "
                 "give words, characters or whole"
             )
-        decoded = LIST_TYPE_END.sub("", column_type) == "BLOB"
-        tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
+        are_bytes = LIST_TYPE_END.sub("", column_type) == "BLOB"
+        tokens = "decoded(content)" if are_bytes else "CAST(content AS VARCHAR[])"
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned_tokens_sql(tokens, content)
-    text = _text_to_split_sql(content, column_type)
-    if content.lower:
-        text = f"composed(lower({text}))"  # a letter in lower case may compose where it did not
+    text = named(_text_to_split_sql(content, column_type))
+    if content.lower:  # a letter in lower case may compose where it did not
+        text = named(f"composed(lower({text}))")
     if content.reading == "whole":
         tokens = f"[{text}]"
     elif content.reading == "characters":
@@ -165,19 +168,33 @@ def tokens_sql(content: Content, column_type: str) -> str:
         tokens = f"unicode_words({text})"
     else:
         tokens = f"pattern_words({text}, {literal(content.split)})"
-    return _cleaned_tokens_sql(tokens, content, text)
+    return _cleaned_tokens_sql(named(tokens), content, text)
+
+
+def tokens_query(content: Content, column_type: str, rows: str) -> str:
+    """The query `rows`, which has the column `content`, with a column `tokens` besides. Each part
+    of `tokens_sql` is a column that later parts read: macros repeat their arguments, so that one
+    expression of all parts takes four times as long to plan, and longer to run."""
+    parts = [rows]
+
+    def named(expression: str) -> str:
+        name = f"part_{len(parts)}"
+        parts.append(f"SELECT *, {expression} AS {name} FROM ({parts[-1]})")
+        return name
+
+    tokens = tokens_sql(content, column_type, named)
+    return f"SELECT *, {tokens} AS tokens FROM ({parts[-1]})"
 
 
 def _text_to_split_sql(content: Content, column_type: str) -> str:
     """SQL for the text of which tokens are made. A column that has no texts is refused."""
-    column = identifier(content.column)
     if column_type == "VARCHAR":
-        return f"composed({column})"
+        return "composed(content)"
     if column_type == "BLOB":
-        return f"composed(first_characters(try(decode({column})), {content.max_text_length}))"
+        return f"composed(first_characters(try(decode(content)), {content.max_text_length}))"
     is_list = LIST_TYPE_END.search(column_type)
     if content.reading == "whole" and not is_list:
-        return f"CAST({column} AS VARCHAR)"
+        return "CAST(content AS VARCHAR)"
     wanted = "say as_='list'" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
         f"text or item: as_={content.reading!r} needs text, "
@@ -233,7 +250,7 @@ def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, .
         lists = [text.split(BORDER) for text in texts]
         rows, kind = pa.array(lists, pa.list_(pa.string())), "VARCHAR[]"
     try:
-        found = tokens_by_duckdb(rows, content.column, tokens_sql(content, kind))
+        found = tokens_by_duckdb(rows, tokens_query(content, kind, "FROM rows"))
     except duckdb.Error:
         raise UsageError(
             "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "
@@ -242,17 +259,17 @@ def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, .
     return [tuple(token for token in tokens or () if token) for tokens in found.to_pylist()]
 
 
-def tokens_by_duckdb(content: pa.Array, column: str, expression: str) -> Any:
-    """The tokens of each row of `content`, by an SQL expression (`tokens_sql`) that calls the
-    content `column`: a batch at a time and for all engines, so that there is one definition
-    (`sql/rows/text.sql`), one dialect of regular expressions and one version of Unicode."""
+def tokens_by_duckdb(content: pa.Array, query_of_rows: str) -> Any:
+    """The tokens of each row of `content`, by a query (`tokens_query`) over `rows`: a batch at a
+    time and for all engines, so that there is one definition (`sql/rows/text.sql`), one dialect of
+    regular expressions and one version of Unicode."""
     try:
         con = _FREE_CONNECTIONS.pop()
     except IndexError:
         con = _new_connection()
-    con.register("rows", pa.table({column: content}))
+    con.register("rows", pa.table({"content": content}))
     try:
-        lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
+        lists = con.sql(f"SELECT tokens FROM ({query_of_rows})").to_arrow_table()
     except duckdb.Error as problem:
         # DuckDB's message is replaced: it may quote the row, and engines log errors. Only the text
         # 'dphh: too long' is kept, with which the expression may call error().

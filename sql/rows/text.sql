@@ -69,11 +69,11 @@ CASE
     ELSE words_and_spaces(content)
 END;
 
--- ASCII has no marks and no typographic apostrophe.
+-- ASCII has no marks.
 CREATE OR REPLACE TEMP MACRO unicode_words(content) AS
 CASE
-    WHEN strlen(content) = length(content) THEN words_without_marks(content)
-    WHEN regexp_matches(content, '\p{M}') THEN words_with_marks(one_apostrophe(content))
+    WHEN strlen(content) <> length(content) AND regexp_matches(content, '\p{M}')
+        THEN words_with_marks(one_apostrophe(content))
     ELSE words_without_marks(one_apostrophe(content))
 END;
 

@@ -72,7 +72,7 @@ def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(border, "_arrow_udf", declare)
     monkeypatch.setattr(border, "from_arrow_type", lambda _: SimpleNamespace(simpleString=str))
-    monkeypatch.setattr(gathering, "tokens_by_duckdb", lambda content, column, expression: content)
+    monkeypatch.setattr(gathering, "tokens_by_duckdb", lambda content, query_of_rows: content)
 
 
 def rows_of(users: Users) -> pa.Table:
@@ -91,7 +91,7 @@ def blocks_of(*parts: Users, cut: int = 100) -> pa.Table:
     made = [
         block
         for part in parts
-        for block in gathering.blocks_of(ReadWords(marks_ends=True), "x", "x")(
+        for block in gathering.blocks_of(ReadWords(marks_ends=True), "x")(
             iter(rows_of(part).to_batches(max_chunksize=cut))
         )
     ]
@@ -182,7 +182,7 @@ def test_the_end_of_a_text_says_its_group_whatever_words_a_block_has() -> None:
     texts = [["b"], ["c", "b"], ["a"]]
     table = pa.table([["ann"] * 3, texts, ["y", None, "x"]], ["user_id", "content", "group_name"])
     reading = ReadWords(marks_ends=True, groups=("x", "y", "z"))
-    (block,) = gathering.blocks_of(reading, "x", "x")(iter(table.to_batches()))
+    (block,) = gathering.blocks_of(reading, "x")(iter(table.to_batches()))
     words = block["words"][0].as_py()
     ids = np.frombuffer(block["ids"][0].as_py(), "<i4").tolist()
     assert [number if number < 0 else words[number] for number in ids] == [

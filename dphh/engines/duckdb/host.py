@@ -14,7 +14,15 @@ from dphh.reader.failures import replace_duckdb_errors
 from dphh.reader.rows import Limits, Rows, register_arrow
 from dphh.sql import query
 from dphh.udfs.arrays import one_array
-from dphh.udfs.functions import LOOKUP, ROW_WORDS, ArgumentKind, Constant, Function, functions
+from dphh.udfs.functions import (
+    LOOKUP,
+    ROW_WORDS,
+    ArgumentKind,
+    Constant,
+    Function,
+    functions,
+    functions_called_in,
+)
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.kernel.positions import WordsWithIds, values_by_key
 from dphh.udfs.kernel.vocabulary import Vocabulary
@@ -27,6 +35,8 @@ _DUCKDB_TYPES = {
     pa.string(): "VARCHAR",
     pa.decimal128(20, 0): "DECIMAL(20, 0)",
 }
+#: The statements of each text that a host of this process has run.
+_PARSED: dict[str, list[duckdb.Statement]] = {}
 
 
 class OneProcessHost(Rows, Host):
@@ -72,9 +82,8 @@ class DuckDBHost(OneProcessHost):
         # By this pragma, made for tests, DuckDB gives each thread 2,048 rows of a table at a time.
         # By default it gives 122,880: often one thread gets all whole users.
         self.con.execute("PRAGMA verify_parallelism")
-        for name, function in self.functions.items():
-            register(self.con, name, function, self.words, self._objects)
         register_arrow(self.con, "spelled", self._words_of_ids, ["BIGINT"], "VARCHAR")
+        self._registered = {"spelled"}
 
     def _words_of_ids(self, word_ids: Any) -> pa.Array:
         """`dphh_spelled(word_id)`, the word that has this id."""
@@ -108,9 +117,7 @@ class DuckDBHost(OneProcessHost):
         """
         with replace_duckdb_errors(step):
             self._execute(f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}", parameters)
-            rows = self.con.table("answer").to_arrow_table()
-            self.con.execute("DROP TABLE answer")
-            return rows
+            return self.con.table("answer").to_arrow_table()
 
     def _execute(self, text: str, parameters: dict[str, Any]) -> None:
         """Execute the statements of a step, each with the parameters that it names. An object is
@@ -122,7 +129,13 @@ class DuckDBHost(OneProcessHost):
             if isinstance(value, Lookup):
                 values[name] = None if value.value is None else len(self._objects)
                 self._objects.append(self.value_of_lookup(value))
-        for statement in self.con.extract_statements(text):
+        for name in functions_called_in(text):
+            if name not in self._registered:
+                self._registered.add(name)
+                register(self.con, name, self.functions[name], self.words, self._objects)
+        if text not in _PARSED:
+            _PARSED[text] = self.con.extract_statements(text)
+        for statement in _PARSED[text]:
             named = {name: values[name] for name in statement.named_parameters}
             self.memory.update_limit()
             self.con.execute(statement, named or None)

@@ -34,17 +34,16 @@ LEAST_BLOCK_POSITIONS = 1 << 22
 Batches = Iterator[pa.RecordBatch]
 
 
-def blocks_of(reading: ReadWords, column: str, tokens_sql: str) -> Callable[[Batches], Batches]:
+def blocks_of(reading: ReadWords, query_of_rows: str) -> Callable[[Batches], Batches]:
     """A function from batches (user_id, content, group_name) to blocks, rows of BLOCKS_SCHEMA. One
-    call must get all rows of each user. `tokens_sql` makes tokens of the content `column`."""
+    call must get all rows of each user. `query_of_rows` makes tokens of their content."""
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
         gathering = Gathering(reading.reader(words))
         for batch in batches:
             for rows in slices_by_bytes(pa.Table.from_batches([batch])):
-                content = one_array(rows.column("content"))
-                tokens = tokens_by_duckdb(content, column, tokens_sql)
+                tokens = tokens_by_duckdb(one_array(rows.column("content")), query_of_rows)
                 gathering.add(rows.column("user_id"), tokens, rows.column("group_name"))
         gathering.finish_adding()
         if gathering.holds_null_users:

@@ -37,7 +37,7 @@ from dphh.reader.files import (
 )
 from dphh.reader.paths import SKIPPED_NAME, is_remote
 from dphh.reader.rows import Limits, Rows
-from dphh.reader.views import refuse_unclear_types, tokens_by_duckdb, tokens_sql
+from dphh.reader.views import refuse_unclear_types, tokens_by_duckdb, tokens_query
 
 SOURCE_VIEW_NAME = "corpus_rows"
 #: Makes the rows of a corpus available; called when the run has begun.
@@ -48,10 +48,10 @@ UndoAtClose = Callable[[Callable[[], object]], object]
 
 def open_corpus(
     spark: SparkSession, corpus: Corpus, undo_at_close: UndoAtClose
-) -> tuple[Loader, tuple[str, str]]:
+) -> tuple[Loader, str]:
     """Check the names and types of the columns. Reads no row. DuckDB makes the tokens on the
-    executors, so that all engines read content alike. Returns a function that loads the rows; the
-    name of the content column, and DuckDB's expression that makes tokens of it."""
+    executors, so that all engines read content alike. Returns a function that loads the rows, and
+    DuckDB's query that makes tokens of their content."""
     if corpus.content.where is not None:
         raise UsageError(
             "where: it is DuckDB's SQL, for the engines DuckDB and Polars; filter the Spark frame "
@@ -61,16 +61,16 @@ def open_corpus(
         load_rows, content_type = _opened_by_spark(spark, corpus, undo_at_close)
     else:
         load_rows, content_type = _opened_by_duckdb(spark, corpus, undo_at_close)
-    name, expression = corpus.content.column, tokens_sql(corpus.content, content_type)
+    query_of_rows = tokens_query(corpus.content, content_type, "FROM rows")
 
     def tokens(content: pa.Array) -> pa.Array:
-        return tokens_by_duckdb(content, name, expression)
+        return tokens_by_duckdb(content, query_of_rows)
 
     def load_rows_and_define_tokens() -> None:
         load_rows()
         register_arrow(spark, "dphh_tokens", tokens, "array<string>")
 
-    return load_rows_and_define_tokens, (name, expression)
+    return load_rows_and_define_tokens, query_of_rows
 
 
 def _opened_by_duckdb(

@@ -99,7 +99,7 @@ class SparkHost(Host):
             check_workers(self.spark)
             for statement in query("text", "spark").strip().split(";\n"):
                 self.spark.sql(statement)
-            self._load, self._tokens = open_corpus(
+            self._load, self._tokens_query = open_corpus(
                 self.spark, corpus, self._undone_at_close.callback
             )
         except BaseException:
@@ -136,7 +136,7 @@ class SparkHost(Host):
         self.open()
         with hide_spark_errors("gather_texts"):
             rows = self.spark.table("rows_of_corpus").repartition("user_id")
-            gathered = blocks.blocks_of(reading, *self._tokens)
+            gathered = blocks.blocks_of(reading, self._tokens_query)
             made = rows.mapInArrow(gathered, blocks.BLOCKS_SCHEMA)
             self.write(table, made.selectExpr("monotonically_increasing_id() AS block", "*"))
 
