@@ -1,7 +1,11 @@
 """Run a plan: book its price in the ledger, run the levels on an engine, settle the release.
 
-The same request gives one release, even if several processes ask for it or some of them are killed:
-each level is drawn once and stored (`dphh.journal`).
+The same request gives one release, even if several processes ask for it or some of them are killed,
+because what a run drew is not drawn again. Before a draw the ledger is asked for the stored rows of
+that step. If there are none, the level is drawn, and its rows are stored in one transaction before
+they are used. If another process with the same run id stored its rows first, both processes use
+those. From the same rows both continue in the same way: all else that a level needs, a host finds
+again in the corpus.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import hashlib
 import json
 import logging
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,12 +25,26 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import DIGEST_FIELD, as_release_table, digest_of
+from dphh.columns import (
+    DIGEST_FIELD,
+    TEXT_TYPES,
+    as_parquet,
+    as_release_table,
+    digest_of,
+    stored_table,
+)
 from dphh.engines import checked_engine, engine_of, open_host
-from dphh.engines.host import Host
-from dphh.errors import DphhError, LedgerError, UnknownRunError, UnreachableError, UsageError, warn
+from dphh.engines.host import Draw, DrawOnce, Host
+from dphh.errors import (
+    DphhError,
+    LedgerError,
+    Notice,
+    UnknownRunError,
+    UnreachableError,
+    UsageError,
+    warn,
+)
 from dphh.files.stopping import received_signal
-from dphh.journal import Note, once_for_run, show_budget_notes
 from dphh.ledger import BookedRun, Data, Entry, Ledger, Request
 from dphh.ledger.entries import Setting, check_name
 from dphh.ledger.spending import UNCAPPED, WHAT_CAPS
@@ -53,6 +72,26 @@ HELP = {
     "require_account": "Refuse a run that no account pays for.",
     "out": "Write release.parquet and release.json there.",
 }
+
+
+class Note(str):
+    """A line of progress about the budget; it is shown even if the caller passed no `progress`."""
+
+    def __new__(cls, said: str) -> Note:
+        return super().__new__(cls, f"note: {said}")
+
+
+def show_budget_notes(said: str) -> None:
+    """The default `progress`: shows only lines about the budget."""
+    if not isinstance(said, Note):
+        return
+    shell = sys.modules.get("IPython")
+    if shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None:
+        print(said)  # a notebook would show a warning in red, with the path of a temporary file
+    else:
+        # Where warnings are errors, this one must not end a run that has been paid for.
+        with suppress(Notice):
+            warn(said.removeprefix("note: "), Notice)
 
 
 def run(
@@ -311,6 +350,34 @@ def _telling(told: str) -> Iterator[None]:
         else:
             problem.add_note(told)
         raise
+
+
+def once_for_run(book: Ledger, run: BookedRun) -> DrawOnce:
+    """The function that draws each step of this run once, and stores what the step releases."""
+    drawn: set[str] = set()
+
+    def once(step: str, draw: Draw) -> Any:
+        if step in drawn:  # the second draw would get the rows that the first one stored
+            raise AssertionError(f"two draws of one run are called {step!r}")
+        drawn.add(step)
+        stored = book.level(run, step)
+        if stored is None:
+            stored = book.keep_level(run, step, rows_as_parquet(draw()))
+        return stored_table(stored)
+
+    return once
+
+
+def rows_as_parquet(released: Any) -> bytes:
+    """The rows as Parquet, sorted by their values. The order in which an engine found them could
+    reveal how the table was made, for instance which of its grams are spurious."""
+    plain = pa.table(
+        {
+            name: column.cast(pa.string()) if column.type in TEXT_TYPES else column
+            for name, column in zip(released.schema.names, released.columns, strict=True)
+        }
+    )
+    return as_parquet(plain.sort_by([(name, "ascending") for name in plain.schema.names]))
 
 
 def release_of(

@@ -20,7 +20,6 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.udfs.kernel.contributions import keys_of_counted_words
-from dphh.udfs.kernel.given_grams import keys_of_given_items
 from dphh.udfs.kernel.positions import (
     numbers_of_released_grams,
     numbers_of_released_words,
@@ -37,7 +36,7 @@ from dphh.udfs.noise.absent import (
 from dphh.udfs.noise.randomness import Randomness
 from dphh.udfs.noise.sampler import bin_of, noise_of_rows
 from dphh.udfs.noise.truncated import truncated_noise_of_rows
-from dphh.udfs.rules.counts import contributions_to_counts
+from dphh.udfs.rules.counts import contributions_to_counts, keys_of_given_items
 from dphh.udfs.rules.forecast import (
     caps_of_purses,
     finds_of_users,

@@ -34,13 +34,13 @@ from dphh.asking.macros import (
 from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
 from dphh.checking import check
 from dphh.errors import DphhError, UsageError
-from dphh.journal import Note, show_budget_notes
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.reader.rows import check_columns
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
+from dphh.run import Note, show_budget_notes
 from dphh.wording.options import check_required, checked_call, respell_options
 
 if TYPE_CHECKING:

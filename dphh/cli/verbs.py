@@ -26,7 +26,6 @@ from dphh.cli.options import (
 )
 from dphh.cli.signatures import CORPUS, SHOW, GroupedCommand, as_flag, grouped_option, option
 from dphh.errors import BudgetRefused, DphhError, UsageError
-from dphh.journal import Note
 from dphh.ledger import Ledger, Request
 from dphh.plan import Plan, verb_function
 from dphh.reader.rows import check_columns
@@ -34,6 +33,7 @@ from dphh.registry import VERBS, Verb
 from dphh.report.plan_lines import plan_text
 from dphh.report.sentences import number_of_items
 from dphh.run import HELP as RUN_HELP
+from dphh.run import Note
 from dphh.wording.options import respell_options
 from dphh.wording.unseen import printable_json
 

@@ -5,5 +5,5 @@ for each level; `run.py` runs the levels on a host, with a table's columns after
 the list of these steps; beside them the mathematics that only this verb needs. Queries are in
 `sql/` under the same name, what a user adds in `udfs/rules/`. Set union and counts serve several
 verbs. May import: price, privacy, udfs, and of engines the host alone. Begin at `items/`, then
-`ngrams/forecast/run.py`.
+`ngrams/run.py`.
 """

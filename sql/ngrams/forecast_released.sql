@@ -1,6 +1,6 @@
 -- What a level of the forecast ladder releases (step 7 of docs/ngrams.md): every valid gram
 -- whose noised weight in the later round reaches the threshold of its cell, held or not. They
--- are stored sorted by their values (dphh/journal.py), so the order does not say which are held.
+-- are stored sorted by their values (dphh/run.py), so the order does not say which are held.
 -- A word outside the list is released by its spelling, without its key, which would tell how
 -- many words there are.
 -- In: later_round, spurious, unlisted_words; thresholds (cell, threshold), public.

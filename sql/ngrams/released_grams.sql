@@ -1,7 +1,7 @@
 -- What a level of DPNE releases: every valid gram, kept or not, whose noised weight reaches rho_k
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
 -- integer that passes; dphh/mechanisms/ngrams/dpne.py computes it from the level below). They are
--- stored sorted by their values (dphh/journal.py), so the order does not say which are kept.
+-- stored sorted by their values (dphh/run.py), so the order does not say which are kept.
 -- In: noised (key, noisy), of the valid grams that a user keeps; spurious (position, key, noisy).
 WITH
 

@@ -1,5 +1,5 @@
 -- The released words of a round: those of positive weight whose noised weight reaches the
--- threshold, in no order: they are stored sorted by their values (dphh/journal.py). A word that no
+-- threshold, in no order: they are stored sorted by their values (dphh/run.py). A word that no
 -- holder keeps is never released by noise alone, because thresholds allow for only as many new
 -- items as a user keeps.
 -- In: noised (key, has_weight, noisy). Returns (noisy, key).

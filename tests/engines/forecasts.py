@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from dphh import Plan
 from dphh.mechanisms.counts import of_found
-from dphh.mechanisms.ngrams.forecast import late_rounds, purses, run, two_rounds
+from dphh.mechanisms.ngrams import run
+from dphh.mechanisms.ngrams.forecast import late_rounds, purses, two_rounds
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.run import ngrams_levels
 from dphh.udfs.rules.forecast import Spending

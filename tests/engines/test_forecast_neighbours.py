@@ -26,7 +26,7 @@ import pytest
 
 from dphh import Corpus, ngrams
 from dphh.engines import ENGINES
-from dphh.mechanisms.ngrams.forecast import run
+from dphh.mechanisms.ngrams import run
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.testing import SeededRandomness

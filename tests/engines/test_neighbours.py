@@ -50,8 +50,8 @@ from dphh.reader.corpus import as_sequences
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import ONE_W
 from dphh.udfs.kernel.gathering import ReadWords
-from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.positions import ValuesByWord
+from dphh.udfs.rules.counts import GivenGrams
 from tests.conftest import NoNoise, full
 from tests.engines.ladders import Quiet
 from tests.engines.levels import bare_level, host_on, unstored

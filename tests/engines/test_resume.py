@@ -145,13 +145,13 @@ def test_every_user_keeps_the_sequence_that_was_drawn_before(engine: str, tmp_pa
 AT_ONCE = """
 import os, sys, time
 from pathlib import Path
-from dphh import journal
+import dphh.run as spine
 from dataclasses import replace
 from dphh.registry import VERBS
 from tests.engines.cut_short import forked, run
 from tests.engines.recorded_runs import corpus_at
 engine, folder = sys.argv[1], Path(sys.argv[2])
-rows_as_parquet, levels = journal.rows_as_parquet, VERBS["ngrams"].levels
+rows_as_parquet, levels = spine.rows_as_parquet, VERBS["ngrams"].levels
 def late(table):
     # Each has drawn this level before any of them stores it.
     if not (folder / f"{os.getpid()} has drawn").exists():
@@ -165,7 +165,7 @@ def seen(*arguments):
         path = folder / f"{os.getpid()} saw level {step.level.level}"
         path.write_text(repr(step.rows.to_pylist()))
         yield step
-journal.rows_as_parquet, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
+spine.rows_as_parquet, VERBS["ngrams"] = late, replace(VERBS["ngrams"], levels=seen)
 def work():
     corpus = corpus_at(folder / "corpus.parquet")
     release = run("dpne", corpus, folder / "ledger.sqlite", engine)

@@ -14,11 +14,11 @@ from dphh import Corpus
 from dphh.engines.polars.host import PolarsHost
 from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_undecided
 from dphh.mechanisms.ngrams.forecast.purses import SPURIOUS_PART_OF_TWO_ROUNDS as EARLY
-from dphh.mechanisms.ngrams.forecast.run import level_above
 from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.classes import valid_classes
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.mechanisms.ngrams.run import level_above
 from dphh.reader.rows import Limits
 from dphh.udfs.noise import absent
 from dphh.udfs.noise.randomness import SystemRandomness

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.mechanisms.ngrams.forecast.run import (
+from dphh.mechanisms.ngrams.ladder.classes import LiftCounts, lift_counts, valid_classes
+from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
+from dphh.mechanisms.ngrams.run import (
     full_purse,
     level_above,
 )
-from dphh.mechanisms.ngrams.ladder.classes import LiftCounts, lift_counts, valid_classes
-from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.public.counting import prior_of_items
 from tests.forecast.test_step import Told, drawn, planned
 

@@ -19,10 +19,10 @@ from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.ngrams.forecast.late_rounds import draw_late_rounds, keep_undecided
 from dphh.mechanisms.ngrams.forecast.price import price_forecast
 from dphh.mechanisms.ngrams.forecast.purses import LATE_PURSES_PART
-from dphh.mechanisms.ngrams.forecast.run import full_purse, level_above
 from dphh.mechanisms.ngrams.forecast.two_rounds import draw_two_rounds
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.mechanisms.ngrams.run import full_purse, level_above
 from dphh.reader.rows import Limits
 from dphh.udfs.noise.randomness import SystemRandomness
 from tests.conftest import full

@@ -32,9 +32,9 @@ from dphh.mechanisms.ngrams.forecast.purses import (
     parts_of_round_2,
     reserve_for_counts,
 )
-from dphh.mechanisms.ngrams.forecast.run import full_purse
 from dphh.mechanisms.ngrams.levels import ForecastLevel
 from dphh.mechanisms.ngrams.price import price_ngrams
+from dphh.mechanisms.ngrams.run import full_purse
 from dphh.udfs.noise.table import BIN_STARTS_IN_SIGMAS
 from dphh.udfs.rules.forecast import (
     LIST_SIZE_BIN_STARTS,

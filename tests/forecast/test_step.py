@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
-from dphh.mechanisms.ngrams.forecast import run as ladder_run
+from dphh.mechanisms.ngrams import run as ladder_run
 from dphh.mechanisms.ngrams.forecast import two_rounds
 from dphh.mechanisms.ngrams.forecast.purses import SPURIOUS_PART_OF_TWO_ROUNDS
-from dphh.mechanisms.ngrams.forecast.run import full_purse, grams_of_level, table_of_grams
 from dphh.mechanisms.ngrams.forecast.two_rounds import (
     Drawn,
     TwoRoundLevel,
@@ -26,6 +25,7 @@ from dphh.mechanisms.ngrams.forecast.two_rounds import (
 from dphh.mechanisms.ngrams.ladder.classes import ValidClasses
 from dphh.mechanisms.ngrams.ladder.rungs import GRAM_NUMBER_BITS, first_ladder
 from dphh.mechanisms.ngrams.levels import ForecastLevel
+from dphh.mechanisms.ngrams.run import full_purse, grams_of_level, table_of_grams
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import Bins
 from dphh.udfs.rules.forecast import Spending

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus
-from dphh.journal import once_for_run, rows_as_parquet
 from dphh.ledger import BookedRun, Ledger
+from dphh.run import once_for_run, rows_as_parquet
 from tests.ledger.asked import ask
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]

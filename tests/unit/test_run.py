@@ -12,8 +12,8 @@ import pytest
 from dphh import BudgetRefused, Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines.duckdb.host import DuckDBHost
 from dphh.errors import CorpusError, Notice, UnreachableError
-from dphh.journal import Note
 from dphh.reader.corpus import replace_corpus
+from dphh.run import Note
 from dphh.testing import SeededRandomness
 from tests.engines.levels import frame
 

@@ -18,6 +18,7 @@ Spark has forgotten how they were made. So a drawn value is drawn once:
 
 from __future__ import annotations
 
+import logging
 import pickle
 import re
 from contextlib import ExitStack, suppress
@@ -26,7 +27,9 @@ from functools import partial
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import collect_list, struct
 
@@ -35,9 +38,9 @@ from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_or_start_spark, is_of_connect
 from dphh.engines.spark.content import frame_of, open_corpus
 from dphh.engines.spark.dialect import spark_sql, statements
-from dphh.engines.spark.failures import SPARK_ERRORS, hide_spark_errors, quiet_py4j
 from dphh.engines.spark.functions import refuse_large_object, register, register_arrow
 from dphh.reader.corpus import Corpus
+from dphh.reader.failures import EngineFailures
 from dphh.reader.identity import digest_of_sum, sums_of_batches
 from dphh.reader.rows import Limits
 from dphh.sql import query
@@ -64,6 +67,41 @@ _SESSION_SETTINGS = {
 }
 #: Where tables are: on disk, so that memory is for what is being made.
 TABLES_ARE_KEPT = StorageLevel.DISK_ONLY
+
+
+#: The errors that a call of Spark's Java process raises, if it fails or is not answered.
+JAVA_CALL_ERRORS = (Py4JError, ConnectionError)
+SPARK_ERRORS = (PySparkException, *JAVA_CALL_ERRORS)
+_SIGNS_OF_NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
+
+
+def java_is_gone(problem: BaseException | None) -> bool:
+    """Whether Java did not answer a call. An answer that the call failed is a Py4JJavaError."""
+    return isinstance(problem, JAVA_CALL_ERRORS) and not isinstance(problem, Py4JJavaError)
+
+
+def quiet_py4j() -> None:
+    """From here on, keep Py4J from logging a lost connection with its traceback. A call that needs
+    the connection raises the error too; others come from Python's garbage collector."""
+    logging.getLogger().addFilter(_tells_no_lost_connection)  # Py4J logs it to the root logger
+
+
+def _tells_no_lost_connection(record: logging.LogRecord) -> bool:
+    raised = record.exc_info[0] if record.exc_info else None
+    return raised is None or not issubclass(raised, Py4JNetworkError)
+
+
+#: In the context hide_spark_errors(step), Spark's errors are replaced by messages without data.
+hide_spark_errors = EngineFailures(
+    "Spark",
+    errors=SPARK_ERRORS,
+    is_out_of_memory=lambda problem: (
+        java_is_gone(problem) or any(sign in str(problem) for sign in _SIGNS_OF_NO_MEMORY)
+    ),
+    ran_out_of="memory or of disk, or its Java process ended,",
+    more_memory="give it more of either (spark.driver.memory, spark.executor.memory; for a Spark "
+    "that dphh starts, SPARK_DRIVER_MEMORY), or lower max_items",
+)
 
 
 class SparkHost(Host):

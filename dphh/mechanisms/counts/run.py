@@ -26,8 +26,7 @@ from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, chosen_intervals, count_intervals
 from dphh.udfs.arrays import Integers
 from dphh.udfs.kernel.gathering import ReadWords
-from dphh.udfs.kernel.given_grams import END_OF_TEXT, GivenGrams
-from dphh.udfs.rules.counts import Contributions
+from dphh.udfs.rules.counts import END_OF_TEXT, Contributions, GivenGrams
 
 Item = Sequence[str]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.counts.run import count_listed_items, counts_draws
-from dphh.mechanisms.ngrams.forecast.run import forecast_draws
 from dphh.mechanisms.ngrams.forecast.words import words_with_prior
+from dphh.mechanisms.ngrams.run import forecast_draws
 from dphh.mechanisms.running import (
     BEFORE_LEVELS,
     GATHER,

@@ -51,7 +51,7 @@ def draw_rounds(host: Host, next_round: NextRound, purpose: str) -> Any:
 
     They are one draw of the run. Noised weights of unreleased items exist only in the engine, so a
     run that was interrupted between rounds redraws all of them, none of which was seen
-    (`dphh.journal`); one that was interrupted later finds all rounds stored.
+    (`dphh.run`); one that was interrupted later finds all rounds stored.
 
     In a `ReweighedLevel`, as are then all rounds but the first, a user's weight on an item depends
     on the noised weights of earlier rounds, also of items that were not released. So these weights
