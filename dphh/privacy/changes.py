@@ -1,5 +1,5 @@
 """Intervals for the differences of two counts of each of many things, which of these changed,
-intervals for sums of counts of several groups, and which group has the highest count.
+intervals for sums of counts of several groups, and which group has more than half of such a sum.
 
 Each interval holds with probability 1 - a, and of the intervals of what is said to have risen or
 fallen an expected share of at most a does not contain the true difference, for any data. The
@@ -94,22 +94,15 @@ def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, 
     return users, np.clip(low, 0, users), np.maximum(high + (users - estimates), users)
 
 
-def highest(
-    groups: Sequence[NoisedCounts], confidence: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of each thing, a row for each group: whether it may have the highest count, and whether it
-    has more than all others together. With this probability the highest is among those that may be,
-    and none is wrongly said to have more than all others, where all that was counted is shown."""
-    may_be, has_most = [], []
+def has_most(groups: Sequence[NoisedCounts], confidence: float) -> NDArray[np.bool_]:
+    """Of each thing, a row for each group: whether it has more than all others together. With this
+    probability none is wrongly said to, where all that was counted is shown."""
+    more = []
     for group in groups:
         others = [each for each in groups if each is not group]
-        # Of the highest count, each of these comparisons fails with this share of the error.
-        share = Fraction(1, len(others))
-        above = [_combined([each], [group], share, confidence)[0] > 0 for each in others]
-        may_be.append(~np.any(above, axis=0))
         low, _ = _combined([group], others, Fraction(1, len(groups)), confidence)
-        has_most.append(low > 0)
-    return np.array(may_be), np.array(has_most)
+        more.append(low > 0)
+    return np.array(more)
 
 
 def _combined(

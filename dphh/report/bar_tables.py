@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
-from dphh.privacy.changes import highest, total
+from dphh.privacy.changes import has_most, total
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import Found, found_in, is_maximal
 from dphh.report.sentences import (
@@ -27,10 +27,10 @@ from dphh.report.sentences import (
     are_periods,
     counting_of,
     groups_of,
+    is_weak,
     joiner_of,
     meaning_of_counts,
     meaning_of_scores,
-    range_in_words,
 )
 from dphh.report.wordings import Tokens, Wording
 from dphh.wording.lines import with_noun
@@ -61,9 +61,6 @@ class Bar:
 #: What the column of all groups together is called.
 TOGETHER = "all together"
 Bars = tuple[Bar, ...]
-#: The group that has the most people of an item, if it is clear which; and whether it has more than
-#: half.
-Place = tuple[str, bool]
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,8 @@ class Row:
     bars: Bars
     #: Other released items that say nearly the same and have no row.
     variations: Sequence[str]
-    #: The group that has the most people, in words, and how many; "" if it is unclear which.
+    #: The group that has more than half of its people; "" if none clearly has.
     place: str
-    within: str
-    #: Whether that group has more than half.
-    is_mostly_there: bool
-
-    @property
-    def where(self) -> str:
-        return f"{self.place} ({self.within})" if self.place else ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +100,14 @@ class Table:
     def names(self) -> tuple[str, ...]:
         names = (TOGETHER if group is None else group for group in self.groups)
         return tuple(named(self.by, [name]) for name in names)
+
+    def highest(self, place: int, most: int) -> Sequence[Row]:
+        """The rows of this column's highest numbers of people, of those that are clearly above
+        0."""
+        bars = [(row.bars[place], row) for row in self.rows]
+        clear = [(bar.value or 0, row) for bar, row in bars
+                 if bar.low is not None and not is_weak(bar.low, bar.high)]  # fmt: skip
+        return [row for _, row in sorted(clear, key=lambda each: -each[0])[:most]]
 
 
 def named(by: str, groups: Sequence[str]) -> str:
@@ -139,14 +137,12 @@ def tables_of(
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
-        item, (there, is_mostly_there) = join(of.counted), places.get(of.counted, ("", False))
-        of_groups = {group: numbers[of.counted, group] for group in groups_of(manifest) if there}
-        place = _in_words(by, of_groups, there, is_mostly_there) if there else ("", "")
+        item = join(of.counted)
         return Row(
             join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
             [join(each) for each in of.variations if each in released],
-            *place, is_mostly_there,
+            named(by, [places[of.counted]]) if of.counted in places else "",
         )  # fmt: skip
 
     tables: list[Table] = []
@@ -199,8 +195,8 @@ def _released(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
 
 def _numbers(
     release: Released, needed: Collection[Tokens], people: bool
-) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, Place]]:
-    """Of these items: the bars by group, the groups to show, and how each is spread over them."""
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, str]]:
+    """Of these items: the bars by group, the groups to show, and where most of its people are."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([release.to_polars(), every_column], how="diagonal")
     if "ended" in release.table.column_names:
@@ -237,10 +233,10 @@ def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
 
 def _over_groups(
     manifest: Manifest, shown: pl.DataFrame
-) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, Place]]:
-    """The sum of each item's numbers, and how it is spread over the groups, if that can be said:
-    not where `min_users` left some out, not over weeks, and not where all intervals are said to
-    hold at once."""
+) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, str]]:
+    """The sum of each item's numbers, and the group that has more than half of it, if that can be
+    said: not where `min_users` left some out, not over weeks, and not where all intervals are said
+    to hold at once."""
     counting = counting_of(manifest)
     if counting.get("min_users") or counting["simultaneous"] or are_periods(manifest):
         return {}, {}
@@ -266,24 +262,9 @@ def _over_groups(
     ]
     confidence = counting["confidence"]
     sums = zip(whole, *total(counts, confidence), strict=True)
-    places: dict[Tokens, Place] = {}
-    for tokens, *each in zip(whole, *(of.T for of in highest(counts, confidence)), strict=True):
-        may_be_highest, has_most = each
-        if len(there := [*compress(groups, may_be_highest)]) == 1:
-            places[tokens] = there[0], bool(has_most.any())
+    most = zip(whole, has_most(counts, confidence).T, strict=True)
+    places = {tokens: group for tokens, has in most for group in compress(groups, has)}
     return {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums}, places
-
-
-def _in_words(
-    by: str, bars: Mapping[str, Bar], there: str, is_mostly_there: bool
-) -> tuple[str, str]:
-    """A row's place, and how many are within it."""
-    place = f"{'mostly' if is_mostly_there else 'highest'} in {named(by, [there])}"
-    within = f"{range_in_words(bars[there].low or 0, bars[there].high or 0)} people"
-    if is_mostly_there:
-        others = max(bar.high or 0 for group, bar in bars.items() if group != there)
-        within += f", at most {others:,.0f} in each other {'group' if there.isdecimal() else by}"
-    return place, within
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

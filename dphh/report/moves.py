@@ -48,21 +48,21 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """How many rose, and so on. By groups, how many numbers did not says nothing."""
-        told = Counter(difference["change"] for *_, difference in self.moves)
-        if by_groups := len({group for _, group in self.differences}) > 1:
-            del told[UNTOLD]
-        counts = [f"{told[word]:,} {word}" for word in (ROSE, FELL) if told[word]]
-        if told[UNTOLD]:
-            counts.append(f"of {told[UNTOLD]:,} it cannot be told")
-        if self.new and counts:
-            counts.append(f"{len(self.new):,} not in that list")
-        said = ", ".join(counts)
+        """How many rose, and so on."""
+        by_groups = len({group for _, group in self.differences}) > 1
         side = self.before + (", group by group" if by_groups else "")
-        more = [f"{self.beside[word]:,} {word}" for word in (ROSE, FELL) if word in self.beside]
-        others = f"; of other words and phrases, below, {' and '.join(more)}" if more else ""
-        none = "of none can it be told" if self.moves else "no phrase is in both"
-        return f"Compared with {side}: {said or none}{others}."
+        return f"Compared with {side}: {self.counts(ROSE, FELL, UNTOLD)}."
+
+    def counts(self, *words: str) -> str:
+        """Of how many phrases each of these words is said, how many have no number before, and what
+        rose and fell beside them."""
+        told = Counter(difference["change"] for *_, difference in self.moves)
+        every = {word: told[word] for word in words}
+        every[f"no number for {self.before}"] = len(self.new)
+        for word in (ROSE, FELL):
+            every[f"other words and phrases that {word}"] = self.beside.get(word, 0)
+        said = [f"{word}: {number:,}" for word, number in every.items() if number]
+        return ", ".join(said if self.moves else ["no phrase is in both", *said])
 
 
 def comparison(

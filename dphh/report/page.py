@@ -14,20 +14,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.resources import files
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, named, tables_of
-from dphh.report.change import FELL, ROSE
 from dphh.report.moves import Comparison, comparison, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
-from dphh.report.rows import day_of
+from dphh.report.rows import is_early, released_in_words
 from dphh.report.sentences import Manifest, Released, counting_of, groups_of, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
@@ -42,7 +41,7 @@ MOST_FOLDED_ROWS = 5_000
 MOST_CARD_ROWS = 5
 #: The most groups that stand side by side. More are below one another.
 MOST_COLUMNS = 7
-#: How many phrases that rose, that fell, and that are mostly in one group, come first.
+#: How many phrases come first: of the highest numbers, that rose, that fell, mostly in one group.
 MOST_FINDINGS = 3
 
 
@@ -57,6 +56,8 @@ class Part:
     meaning: str
     #: How it differs from an earlier release, or its last period from the one before.
     changes: Comparison | None
+    #: When that earlier release was made, if that was early.
+    early: str = ""
     #: The part before it of the same rows, all together, whose words, order and totals it follows.
     whole: Part | None = None
     #: The parts after it that this is so of.
@@ -68,46 +69,51 @@ class Part:
         return sentences.are_periods(self.release.manifest)
 
     @property
-    def rows_within(self) -> Sequence[tuple[Part, Table, Row]]:
-        """The phrases by the groups of each column, which are no periods."""
-        parts = self.by_groups or ([] if self.whole else [self])
-        tables = ((part, table) for part in parts for table in part.tables[:1] if table.by)
-        return [(part, table, row) for part, table in tables for row in table.rows]
+    def highest(self) -> Sequence[tuple[str, Mapping[str, str]]]:
+        """For all people (""), or for each group, or the last period: the phrases of the highest
+        numbers, with these, if there are more phrases."""
+        if not self.tables or self.tables[0].count <= MOST_FINDINGS:
+            return []
+        table = self.tables[0]
+        names = table.names if len(table.groups) > 1 else ("",)
+        first = [table.highest(place, MOST_FINDINGS) for place in range(len(names))]
+        lists = [{row.wording: row.bars[place].number_text for row in rows}
+                 for place, rows in enumerate(first)]  # fmt: skip
+        return [*zip(names, lists, strict=True)][-1 if self.are_periods else 0 :]
+
+    def moved(self, word: str) -> Mapping[str, str]:
+        """The phrases that rose, or fell, that first of which most is sure, and in which groups."""
+        moves = self.changes.moves if self.changes else ()
+        moved = {(text, group): None for text, group, of in moves if of["change"] == word}
+        by = self.tables[0].by if self.tables else ""
+        groups = groups_of(self.release.manifest) if by else ()
+        return {text: named(by, [of for of in groups if (text, of) in moved]) for text, _ in moved}
 
     @property
-    def says_highest(self) -> bool:
-        return any(row.place and not row.is_mostly_there for *_, row in self.rows_within)
+    def mostly(self) -> Mapping[str, Sequence[str]]:
+        """Of each phrase the groups that more than half of its people are in."""
+        groups: dict[str, list[str]] = {}
+        for part in self.by_groups or ([] if self.whole else [self]):
+            for row in part.tables[0].rows if part.tables else ():
+                if row.place:
+                    groups.setdefault(row.wording, []).append(row.place)
+        return groups
 
-    @cached_property
-    def usual_places(self) -> Sequence[str]:
-        """For each column of groups the place that half of the phrases or more have, if there is
-        one: perhaps most people are there."""
-        rows = Counter(table.by for _, table, _ in self.rows_within)
-        highest = Counter(
-            (table.by, row.place)
-            for _, table, row in self.rows_within
-            if row.place and not row.is_mostly_there
-        )
-        return [place for (by, place), often in highest.items() if 2 * often >= rows[by] > 1]
+    @property
+    def only_mostly(self) -> Mapping[str, Sequence[str]]:
+        """Those of a group that fewer than half of the phrases are mostly in: more may only be
+        where most people are."""
+        often = Counter(chain.from_iterable(self.mostly.values()))
+        return {
+            text: ", ".join(groups)
+            for text, groups in self.mostly.items()
+            if all(2 * often[group] < self.tables[0].count for group in groups)
+        }
 
-    @cached_property
-    def places(self) -> Mapping[str, Sequence[str]]:
-        """Of each phrase: which group has the most people, unless that is usual; and where it rose
-        or fell, for each column of groups."""
-        said: dict[str, list[str]] = {}
-        for part, table, row in self.rows_within:
-            place = [row.where] if row.place and row.place not in self.usual_places else []
-            shown = [group for group in table.groups if group]
-            for word in (ROSE, FELL):
-                groups = [
-                    group
-                    for group in shown
-                    if (part.change_of(row, group) or {}).get("change") == word
-                ]
-                where = f"all by {table.by}" if groups == shown else f"{named(table.by, groups)}"
-                place += [f"{word} in {where}"] if groups else []
-            said.setdefault(row.wording, []).extend(["; ".join(place)] if place else [])
-        return said
+    def has_groups_before(self, row: Row) -> bool:
+        """Whether further parts have a number of it from an earlier release."""
+        compared = [part.changes.differences for part in self.by_groups if part.changes]
+        return any(tokens == row.tokens for of in compared for tokens, _ in of)
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
@@ -120,18 +126,8 @@ class Part:
         return said[:1].upper() + said[1:]
 
     @property
-    def day(self) -> str:
-        return day_of(self.release.manifest)
-
-    @property
-    def what(self) -> str:
-        """How much was found."""
-        if not self.tables:
-            return "Nothing."
-        shown = [table for table in self.tables if not table.is_aside]
-        found = ", ".join(f"{table.count:,} {table.kind}" for table in shown)
-        done = "counted" if sentences.has_every_given_item(self.release.manifest) else "found"
-        return f"{found} {done}."
+    def released(self) -> str:
+        return released_in_words(self.release.manifest)
 
     @property
     def fewest(self) -> int:
@@ -143,7 +139,7 @@ class Part:
         of = (
             table
             for table in self.tables
-            if table.kind.startswith("phrase")
+            if table.kind.startswith(("phrase", "further phrase"))
             and table.groups[0] is None
             and table.count == len(table.rows)
         )
@@ -209,7 +205,10 @@ def _part(
 ) -> Part:
     changes = comparison(release, earlier, found)
     tables = tables_of(release, most_rows, found, of_whole=whole is not None)
-    return Part(release, found, tables, meaning_of_numbers(release, tables), changes, whole)
+    then = earlier.manifest if earlier else {}
+    early = released_in_words(then) if is_early(then) else ""
+    meaning = meaning_of_numbers(release, tables)
+    return Part(release, found, tables, meaning, changes, early, whole)
 
 
 def _is_whole_of(whole: Manifest, groups: Manifest) -> bool:

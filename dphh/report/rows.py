@@ -33,7 +33,7 @@ def rows_of(manifest: Mapping[str, Any]) -> str:
 
 def _in_words(where: str) -> Iterator[str]:
     """Each condition in words; or all as they were written, if one is of another kind."""
-    if not _EVERY.fullmatch(where) or where.count("(") != where.count(")"):
+    if not _is_plain(where):
         yield f"rows where {rows_in_words(where)}"
         return
     spans: dict[str, dict[str, date]] = {}
@@ -54,6 +54,10 @@ def _in_words(where: str) -> Iterator[str]:
         words = _days_in_words(span.get(">="), span.get("<"))
         said[f"days of {name}"] = words if len(span) == 2 else f"{name} {words}"
     yield from said.values()
+
+
+def _is_plain(where: str) -> bool:
+    return bool(_EVERY.fullmatch(where)) and where.count("(") == where.count(")")
 
 
 def _date_of(text: str) -> date | None:
@@ -80,10 +84,20 @@ def _days_in_words(first: date | None, end: date | None) -> str:
     return f"{first.day if alike else _day(first)} to {_day(last)}"
 
 
-def day_of(manifest: Mapping[str, Any]) -> str:
-    """The day on which the release was made, or "" in manifests that somebody wrote without it."""
+def released_in_words(manifest: Mapping[str, Any]) -> str:
+    """When the release was made, or "" in manifests that somebody wrote without it."""
     day = _date_of(str(manifest.get("day", "")))
-    return "" if day is None else _day(day)
+    early = ", before this period ended" if is_early(manifest) else ""
+    return "" if day is None else f"released on {_day(day)}{early}"
+
+
+def is_early(manifest: Mapping[str, Any]) -> bool:
+    """Whether it was made before the last of the days that it reads was over."""
+    day = _date_of(str(manifest.get("day", "")))
+    where = str(manifest.get("parameters", {}).get("content", {}).get("where"))
+    ends = [found["value"] for found in re.finditer(_ONE, where) if found["sign"] == "<"]
+    dates = [end for each in ends if (end := _date_of(_plain(each))) is not None]
+    return day is not None and _is_plain(where) and any(day < end for end in dates)
 
 
 def _day(day: date) -> str:

@@ -161,9 +161,9 @@ def group_in_words(users: float, low: float, high: float) -> str:
     return said if is_weak(low, high) else f"{users:,.0f} ({said})"
 
 
-def people_in_words(users: float, low: float, high: float, noun: str = " people") -> str:
+def people_in_words(users: float, low: float, high: float) -> str:
     said = range_in_words(low, high)
-    return f"{said}{noun}" if is_weak(low, high) else f"about {users:,.0f}{noun} ({said})"
+    return f"{said} people" if is_weak(low, high) else f"about {users:,.0f} people ({said})"
 
 
 def users_may_be_bounded(manifest: Manifest) -> bool:

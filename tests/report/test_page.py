@@ -85,15 +85,15 @@ def test_findings_come_first_and_the_promise_last():
         counted({"see you": (70, 20, 130), "see": (80, 30, 140)}), "now", ["stars < 3"]
     )
     release.manifest["day"] = "2026-11-28"
-    title, again, rows, above, found, what, *_ = said = lines_of(page_of(release, title="Reviews"))
+    title, again, rows, found, meaning, *_ = said = lines_of(page_of(release, title="Reviews"))
     assert (title, again) == ("Reviews", "Reviews")
-    assert (rows, above) == ("Stars below 3 released on 28 November 2026", "Phrases")
-    assert found == (
-        "Numbers of people; the true one is very likely in the range. "
-        "see you about 70 people (20 to 130)"
+    assert rows == "Stars below 3 released on 28 November 2026"
+    assert found == "1 phrase see you about 70 people (20 to 130)"
+    assert meaning == (
+        "Numbers of people; the true one is very likely in the range. The thin line under a bar is "
+        "its range. A full bar is 130 people."
     )
-    assert what == "1 phrase counted."
-    promised = said[said.index("What is promised, in full") - 1]
+    promised = said[said.index("How to read this") - 1]
     assert promised.startswith("What is shown is blurred on purpose")
     promised = " ".join(said[said.index("What is promised, in full") :])
     assert "(1, 1e-08)-differential privacy. Whatever came out, it was at most" in promised
@@ -127,30 +127,23 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     )  # fmt: skip
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
-    assert "Stars below 3, November 2026 Compared with" in said
-    assert "Compared with October 2026: 1 rose, of 1 it cannot be told, 1 not in that list." in said
-    assert "▲ rose cold soup: about 900 people (880 to 920), was about 100 (80 to 120)" in said
     assert (
-        "Found in November 2026, not in October 2026 (it may have been said before): new soup"
-        in said
-    )
-    assert (
-        "Found in October 2026, not in November 2026 (it may still be said): old soup (about 7)."
-        in said
-    )
-    row = r"(\S+) about (\S+ people \S+ to \S+) (▲ rose|▼ fell|cannot tell) was about ([^)]+)"
+        "Stars below 3, November 2026 Compared with October 2026: ▲ rose: cold soup "
+        "cannot tell: 1, no number for October 2026: 1 3 phrases"
+    ) in said
+    assert "Found in October 2026 alone (it may still be said): old soup (about 7)." in said
+    row = r"(\S+) about (\S+ people \S+ to \S+) (▲ rose|▼ fell|cannot tell) was ([^)]+)"
     assert re.findall(row, said) == [
         ("soup", "900 people (880 to 920)", "▲ rose", "100 (80 to 120"),
         ("there", "50 people (30 to 70)", "cannot tell", "45 (25 to 65"),
     ]
-    assert "new soup at most 25 people not in the list of October 2026" in said
+    assert "new soup at most 25 people no number for October 2026 Numbers" in said
     assert "at most 5% is expected not to have" in said
-    assert said.index("cannot tell was about 45") < said.index("Found in November 2026, not in")
     assert "▲" not in Seen(page_of(now)).text
     alone = Seen(page_of(counted({"new soup": (5, 0, 25)}), against=[before])).text
-    assert "no phrase is in both." in alone
+    assert "no phrase is in both" in alone
     fell = Seen(page_of(before, against=[now])).text
-    assert ": 1 fell, of 1 it cannot be told" in fell and "▼ fell" in fell
+    assert "cannot tell: 1" in fell and "▼ fell: cold soup" in " ".join(fell.split())
 
 
 def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger, written):
@@ -183,11 +176,12 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
         release.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     said = page_of(now, others=[of_groups], against=[before, groups_before])
     text = " ".join(Seen(said).text.replace("\0", " ").split())
-    first, _, second = text.partition("Phrases, by country")
-    assert "1 rose, of 1 it cannot be told" in first
-    assert "DE 400 (380 to 420) was 381 to 421" in second
-    assert "DE 500 (480 to 520) ▲ rose was 70 to 110" in second
-    assert second.index("cold soup") < second.index("late bus")
+    first, _, second = text.partition(", by country ")
+    assert "▲ rose: cold soup cannot tell: 1" in first
+    assert "▲ rose: late bus (DE) all else: cannot tell" in second
+    assert "DE 400 (380 to 420) cannot tell was 401 (381 to 421)" in second
+    assert "DE 500 (480 to 520) ▲ rose was 90 (70 to 110)" in second
+    assert second.index("cold soup DE") < second.index("late bus DE")
     with pytest.raises(UsageError, match="against: found 2 releases for 1"):
         page_of(now, against=[before, groups_before])
 
@@ -214,65 +208,87 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
         release.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     page = page_of(now, others=[grouped], against=[before, groups_before])
     said = " ".join(Seen(page).text.replace("\0", " ").split())
-    first, _, second = said.partition("Phrases, by country")
-    assert "▲ rose b c d: about 900 people (880 to 920), was about 100 (80 to 120)" in first
+    first, _, second = said.partition(", by country ")
+    assert "▲ rose: b c d" in first and "late bus about 50 people (30 to 70)" not in first
+    assert "b c d ◆ mostly in DE about 900 people (880 to 920) ▲ rose" in first
+    assert "late bus ◆ mostly in DE about 50 people (30 to 70) cannot tell" in first
     assert (
-        "◆ mostly in DE b c d: 490 to 530 people, at most 460 in each other country "
-        "◆ mostly in DE late bus: 780 to 820 people, at most 29 in each other country"
-    ) in first
-    within = "mostly in DE (490 to 530 people, at most 460 in each other country)"
-    assert f"b c d {within}; rose in DE about 900 people (880 to 920) ▲ rose" in first
-    within = "mostly in DE (780 to 820 people, at most 29 in each other country)"
-    assert f"late bus {within} about 50 people (30 to 70)" in first
-    assert (
-        "b c d DE 510 (490 to 530) ▲ rose was 80 to 120 US 440 (420 to 460) was 420 to 460"
-        in second
-    )
+        "b c d DE 510 (490 to 530) ▲ rose was 100 (80 to 120) US 440 (420 to 460) cannot tell was "
+        "440 (420 to 460)"
+    ) in second
     assert second.index("b c d DE") < second.index("late bus DE 800 (780 to 820)")
     assert "all together" not in second and "a b c d DE" not in second
     assert said.count("1 single word, in no phrase") == 1
     # What is no phrase of all is none by groups: "http com p".
-    assert said.count("2 phrases counted.") == 2 and "http" not in second.partition("{")[0]
+    assert "http" not in second.partition("{")[0]
     # Of other rows, or read in another way, it is no part of that.
     grouped.manifest["parameters"]["content"] = {**CONTENT, "lower": False}
     assert "all together" in Seen(page_of(now, others=[grouped])).text
 
 
-def test_where_people_say_it_is_said_as_far_as_it_is_clear():
-    """Noise of 10 users: of a difference 34 at 0.05 / 6, of one from the three others 50 at 0.05 /
-    8."""
+def test_a_phrase_is_said_to_be_mostly_in_a_group_where_that_is_clear():
+    """Noise of 10 users: of a difference from the three others 50 at 0.05 / 8."""
     groups = ("DE", "US", "FR")
-    for numbers, said in (
-        ((500, 400, 40), "mostly in DE (480 to 520 people, at most 420 in each other country)"),
-        ((500, 400, 60), "highest in DE (480 to 520 people)"),
-        ((400, 360, 300), "highest in DE (380 to 420 people)"),
-        ((400, 370, 300), ""),
-        ((9, 9, 9), ""),
-    ):
+    for numbers, place in (
+        ((500, 400, 40), "DE"), ((500, 400, 60), ""), ((40, 500, 40), "US"), ((9, 9, 9), ""),
+    ):  # fmt: skip
         ends = {name: (users, max(users - 20, 0), users + 20)
                 for name, users in zip(groups, numbers, strict=True)}  # fmt: skip
         release = within_country(
             {"a b c d": ends | {"other": (0, 0, 20)}}, groups, {"simultaneous": False}
         )
         ((row,),) = (table.rows for table in tables_of(release, 9))
-        assert row.where == said
+        assert row.place == place
 
 
-def test_where_most_phrases_are_is_said_once():
+def test_where_half_of_the_phrases_are_is_not_said_first():
     """It may be that most people are there."""
-    noise, rest = {"simultaneous": False}, {"US": (60, 40, 80), "other": (0, 0, 20)}
-    usual = {f"{word} soup here": rest | {"DE": (100, 80, 120)} for word in ("cold", "no", "thin")}
+    noise, rest = {"simultaneous": False}, {"US": (6, 0, 26), "other": (0, 0, 20)}
+    usual = {f"{word} soup here": rest | {"DE": (900, 880, 920)} for word in ("cold", "no", "thin")}
     other = {"pay customs at": {"DE": (9, 0, 29), "US": (300, 280, 320), "other": (0, 0, 20)}}
     page = page_of(within_country(usual | other, noise=noise))
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    said = (
-        "“Highest” may only be where most people are; most phrases are highest in DE, where that is"
-    )
-    assert (text.count(said), text.count("highest in DE (")) == (1, 0)
-    mostly = "mostly in US (280 to 320 people, at most 29 in each other country)"
-    assert f"pay customs at {mostly}" in text
-    few = dict([*usual.items()][:1]) | other | {"late bus": rest | {"DE": (60, 40, 80)}}
-    assert "may only be where most people are." in page_of(within_country(few, noise=noise))
+    assert "Mostly in one group: pay customs at (US) 4 phrases" in text
+    assert text.count("◆ mostly in DE") == 3
+    assert text.count("One group may simply have more people than another") == 1
+
+
+def test_the_highest_numbers_of_each_group_come_first():
+    people = {f"{word} soup here": {"DE": (100 + at, 80, 120), "US": (90 - at, 70, 110)}
+              for at, word in enumerate(("cold", "no", "thin", "old"))}  # fmt: skip
+    people["cold soup here"] |= {"DE": (900, 0, 930)}  # whose range begins at 0
+    text = " ".join(Seen(page_of(within_country(people))).text.replace("\0", " ").split())
+    assert (
+        "DE: old soup here (103), thin soup here (102), no soup here (101) "
+        "US: cold soup here (90), no soup here (89), thin soup here (88) 4 phrases, by country"
+    ) in text
+
+
+def test_a_release_that_was_made_before_its_period_ended_is_said_to_be():
+    for day, said in (
+        ("2026-11-30", "released on 30 November 2026, before this period ended"),
+        ("2026-12-01", "released on 1 December 2026"),
+    ):
+        november = ["date >= '2026-11-01'", "date < '2026-12-01'"]
+        now, before = (
+            of_run(counted({"cold soup": (9, 8, 10)}), run, rows)
+            for run, rows in (("now", ["date >= '2026-12-01'"]), ("before", november))
+        )
+        before.manifest["day"] = day
+        assert f"November 2026 {said}" in lines_of(page_of(before))
+        against = Seen(page_of(now, against=[before])).text
+        assert (said in against) == ("before" in said)
+
+
+def test_a_phrase_without_a_number_before_says_where_there_are_some():
+    now = of_run(counted({"cold soup": (90, 70, 110)}), "n", [])
+    before = of_run(counted({"late bus": (90, 70, 110)}), "m", [])
+    grouped = [of_run(within_country({"cold soup": {"DE": (60, 40, 80)}}), run, []) for run in "gh"]
+    for each in grouped:
+        each.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
+    page = page_of(now, others=grouped[:1], against=[before, grouped[1]])
+    assert "; by groups, below</small>" in page
+    assert "by groups, below" not in page_of(now, against=[before])
 
 
 def test_phrases_that_no_further_table_counts_stand_aside():
@@ -286,16 +302,15 @@ def test_phrases_that_no_further_table_counts_stand_aside():
     assert "further" not in page_of(now)
 
 
-def test_more_than_three_that_one_release_has_alone_are_folded():
+def test_more_than_three_that_the_earlier_release_has_alone_are_folded():
     sizes = {"hi there": (50, 30, 70)}
-    before = of_run(counted(sizes), "before", [])
+    now = of_run(counted(sizes), "now", [])
     for count, folds in ((3, 0), (4, 1)):
-        new = {f"new soup{n}": (5, 0, 25) for n in range(count)}
-        now = of_run(counted(sizes | new), "now", [])
-        page = page_of(now, against=[before])
+        old = {f"old soup{n}": (5, 0, 25) for n in range(count)}
+        page = page_of(now, against=[of_run(counted(sizes | old), "before", [])])
         folded = re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
-        assert page.count("(each may have been said before)</summary>") == folds
-        assert ("may have been said before" in folded) == (not folds)
+        assert page.count("(each may still be said)</summary>") == folds
+        assert ("may still be said" in folded) == (not folds)
 
 
 def test_a_cell_that_may_be_nobodys_says_at_most():
@@ -342,7 +357,7 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "Compared with 2026-W46: 1 rose." in text
+    assert "Compared with 2026-W46: ▲ rose: a b 1 phrase" in text
     assert "about 500 people (480 to 520) ▲ rose was at most 40" in text
     assert "300" not in text.partition("The manifest")[0]
 
@@ -409,6 +424,7 @@ def test_the_first_of_what_rose_is_said_first():
     sizes = {f"{word} soup here": (900 - at, 800, 950) for at, word in enumerate("abcde")}
     before = dict.fromkeys(sizes, (90, 70, 110))
     said = Seen(page_of(counted(sizes), against=[of_run(counted(before), "before", [])])).text
-    first, _, below = said.partition("Phrases")
-    assert first.count("▲ rose") == 3 and "and 2 more that rose, below" in first
+    first, _, below = said.partition("5 phrases")
+    names = "".join(f"{word} soup here, " for word in "abc")
+    assert f"▲ rose: {names[:-2]} and 2 more" in " ".join(first.split())
     assert below.partition("The manifest")[0].count("▲ rose") == 5
