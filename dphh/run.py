@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ from dphh.release import TABLE, Release, checked_folder, release_as_stored, stor
 from dphh.udfs.noise.randomness import Randomness, RunRandomness, SystemRandomness
 from dphh.wording.options import check_whole
 
+#: The version of a package, which a file says.
+version = cache(metadata.version)
 #: Each line of progress, for schedulers that keep what Python logs.
 _LOG = logging.getLogger("dphh")
 #: A function that shows a line of progress.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -24,6 +25,26 @@ def query_paths(name: str, engine: str = "duckdb") -> list[str]:
     folders = (each.name for each in top.iterdir() if each.is_dir())
     candidates = (f"{folder}/{name}.sql" for folder in folders if folder != "spark")
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]
+
+
+@cache
+def macros_called_in(text: str) -> tuple[str, ...]:
+    """The statements of `rows/text.sql` that make the macros which a text of SQL calls, each behind
+    those that it calls itself. To make them all takes as long as a small query."""
+    made: dict[str, None] = {}
+    for name in re.findall(r"\b(\w+)\(", text):
+        if (statement := _macros().get(name)) is not None:
+            called = macros_called_in(statement.partition(" AS\n")[2])
+            made |= dict.fromkeys((*called, statement))
+    return tuple(made)
+
+
+@cache
+def _macros() -> dict[str, str]:
+    statements = query("text").split(";\n")
+    return {
+        statement.partition("MACRO ")[2].partition("(")[0]: statement for statement in statements
+    }
 
 
 def identifier(name: str) -> str:

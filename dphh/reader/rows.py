@@ -37,7 +37,7 @@ from dphh.reader.views import (
     tokens_by_duckdb,
     tokens_query,
 )
-from dphh.sql import identifier, query
+from dphh.sql import identifier, macros_called_in, query
 from dphh.udfs.kernel.gathering import Gathering, ReadWords
 from dphh.udfs.kernel.spilled_texts import SpilledTexts
 
@@ -131,7 +131,8 @@ class Rows:
             # (128 texts of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             reach_stores(self.con, corpus)
-            self._relation, self._types = _open_hiding_errors(self.con, corpus)
+            self._macros: set[str] = set()
+            self._relation, self._types = self._open_hiding_errors(corpus)
         except duckdb.Error as problem:
             self._spill.close()
             # DuckDB's message names the wrong setting. The type of the error is the same for all.
@@ -146,6 +147,23 @@ class Rows:
     def close(self) -> None:
         self.con.close()
         self._spill.close()
+
+    def _open_hiding_errors(self, corpus: Corpus) -> tuple[str, dict[str, str]]:
+        try:
+            return open_corpus(self.con, corpus, self.define_macros)
+        except duckdb.Error as problem:  # its message may quote folders' names, which may be users
+            raise CorpusError(
+                "corpus: DuckDB cannot take its columns or its folders "
+                f"({type(problem).__name__}); cast the columns to plain types, or rename the "
+                "folders"
+            ) from None
+
+    def define_macros(self, text: str) -> None:
+        """Define what a text of SQL calls of `sql/rows/text.sql`, unless another text has."""
+        for macro in macros_called_in(text):
+            if macro not in self._macros:
+                self._macros.add(macro)
+                self.con.execute(macro)
 
     def open(self) -> None:
         """Load the rows, once. Rows that can be read only once are copied to a temporary table.
@@ -267,18 +285,6 @@ def _explain_what_ran_out(gathering: Gathering) -> Iterator[None]:
         raise EngineOutOfResources(DISK_ERROR_MESSAGE.format(why=why)) from None
     except MemoryError:  # its message from NumPy has the size of an array, which is private
         raise EngineOutOfResources(NO_MEMORY_MESSAGE) from None
-
-
-def _open_hiding_errors(
-    con: duckdb.DuckDBPyConnection, corpus: Corpus
-) -> tuple[str, dict[str, str]]:
-    try:
-        return open_corpus(con, corpus)
-    except duckdb.Error as problem:  # its message may quote names of folders, which may be user ids
-        raise CorpusError(
-            f"corpus: DuckDB cannot take its columns or its folders ({type(problem).__name__}); "
-            "cast the columns to plain types, or rename the folders"
-        ) from None
 
 
 class MemoryLimit:

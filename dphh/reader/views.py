@@ -38,7 +38,9 @@ _USER_ID_TYPE_PATTERN = re.compile(
 )
 
 
-def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[str, dict[str, str]]:
+def open_corpus(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus, define_macros: Callable[[str], None]
+) -> tuple[str, dict[str, str]]:
     """Check the names and types of the columns, then define the views. Reads no row: a table's rows
     are to be registered later. Returns the relation of the corpus, and the types of its columns."""
     if corpus.kind == "path":
@@ -49,11 +51,11 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[str, di
     types = _types_of(con, relation)
     refuse_missing_columns(corpus, types)
     statements = view_statements(corpus, types, relation)
-    con.execute(query("text"))
     check_patterns(con, corpus.content.patterns)
     if corpus.content.where is not None:
         check_condition_types(corpus.content.where, types)
     for statement in statements:
+        define_macros(statement)
         con.execute(statement)
     return relation, types
 

@@ -129,6 +129,7 @@ class DuckDBHost(OneProcessHost):
             if isinstance(value, Lookup):
                 values[name] = None if value.value is None else len(self._objects)
                 self._objects.append(self.value_of_lookup(value))
+        self.define_macros(text)
         for name in functions_called_in(text):
             if name not in self._registered:
                 self._registered.add(name)

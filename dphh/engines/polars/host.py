@@ -95,6 +95,7 @@ class PolarsHost(OneProcessHost):
                 query = (
                     "SELECT user_id, not_empty(tokens_of(content)) AS tokens FROM rows_of_corpus"
                 )
+                self.define_macros(query)
                 return pl.DataFrame(self.con.sql(query).to_arrow_table()).lazy()
         return self.tables[name].lazy()
 
