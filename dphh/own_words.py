@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -46,12 +46,12 @@ _NOT_CUT = 10**7
 
 
 def own_words(
-    manifest: Manifest, declared: Collection[str], days: str | None, near: datetime
+    manifest: Manifest, groups: Collection[str], days: str | None, near: datetime
 ) -> Iterator[Line]:
     """Its numbers; and of these those long enough for a birthday or a telephone's, and each text
-    of the manifest that a person has written, and that is not `declared` public. It
-    leaves with the release, and dphh cannot tell whether it names somebody. `days`: a column that
-    the caller named, by whose days `near` the run's rows may be chosen."""
+    of the manifest that a person has written. It leaves with the release, and dphh cannot tell
+    whether it names somebody. `groups`, and `days`, a column by whose days `near` the run's rows
+    may be chosen, were named by the caller, who has read them."""
     asked = manifest["parameters"]
     told = [*asked.items(), *asked["content"].items()]  # both have a `keep`
     numbers = [(name, number) for name, value in told for number in numbers_in(value)]
@@ -62,7 +62,12 @@ def own_words(
     for name, value in told:
         if name in _NOT_FREE:
             continue
-        texts = [each for each in _texts_in(value) if each not in declared]
+        texts = [*_texts_in(value)]
+        if name == "groups":
+            read = [each for each in texts if each in groups or _is_period(each, near)]
+            if read:
+                yield name, f"{_quoted(read)} leave too: they were named, or name periods"
+            texts = [each for each in texts if each not in read]
         if (
             not texts
             or (name == "split" and value in SPLITS)
@@ -70,10 +75,7 @@ def own_words(
             or (name == "where" and _has_only_days(value, days, near))
         ):
             continue
-        shown = ", ".join(f"'{whole(each)}'" for each in texts[:_MOST_TEXTS_SHOWN])
-        more = len(texts) - _MOST_TEXTS_SHOWN
-        shown += f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else ""
-        yield OWN_WORDS, _leaves(name, shown)
+        yield OWN_WORDS, _leaves(name, _quoted(texts))
 
 
 def lines_on_columns(asked: Mapping[str, Any]) -> Iterator[Line]:
@@ -148,6 +150,12 @@ def _is_period(run_id: str, near: datetime) -> bool:
 
 def _is_near(year: str, near: datetime) -> bool:
     return abs(int(year) - near.year) <= 2
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    shown = ", ".join(f"'{whole(each)}'" for each in texts[:_MOST_TEXTS_SHOWN])
+    more = len(texts) - _MOST_TEXTS_SHOWN
+    return shown + (f" and {with_noun(more, 'other')}, in {MANIFEST}" if more > 0 else "")
 
 
 def _leaves(name: str, shown: str) -> str:

@@ -12,18 +12,18 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
+from dphh.columns import checked_groups
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import fits, part_of
 from dphh.ledger.entries import Manifest
 from dphh.ledger.paying import label_of, read_other_files
-from dphh.ledger.spending import EDITED, EDITED_RUN, guarantee_and_usage
+from dphh.ledger.spending import guarantee_and_usage
 from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
 from dphh.price import warnings_of
 from dphh.reader.corpus import unit_and_columns
@@ -53,6 +53,7 @@ def verify(
     account: str | None = None,
     run_id: str | None = None,
     days: str | None = None,
+    groups: str | Sequence[str] | None = None,
     without_ledger: bool = False,
     page: str | Path | None = None,
     title: str | None = None,
@@ -74,6 +75,8 @@ def verify(
     days: the column whose days choose the rows, as in each run of a job with `since` and `until`:
     a range of days near the run's waits for no answer. Other days do, and those of any other
     column, since they may be a birthday, and its name may tell of one person.
+    groups: these names of groups wait for no answer, nor do periods near the run's. Others do, also
+    where an account declared them public.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it, and waits for an answer. page: check too that this file is what `Release.report` writes of
     the release, with this `title` and `top`.
@@ -107,8 +110,6 @@ def verify(
         stored = _stored_in(book, release.run_id)
         _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
-        if (edited := book.edited_run()) is not None:
-            raise _refusal(EDITED_RUN.format(edited))
         runs = {run.run_id: run for run in book.runs()}
         entry = runs[stored.run_id]
         if account is not None and account not in entry.accounts:
@@ -126,16 +127,20 @@ def verify(
             },
         }
     lines += _declared_public(manifest, None if runs is None else entry.analyst or entry.who)
-    groups = [each.groups.get(release.manifest["parameters"].get("by"), ()) for each in payers]
+    if days is not None and release.manifest["parameters"]["content"].get("where") is None:
+        raise UsageError("days: the run has no condition on its rows; leave days out")
+    named_groups = (
+        () if groups is None else checked_groups(manifest["parameters"].get("by"), groups)
+    )
     lines += lines_on_run_ids(release.manifest, runs, run_id)
     lines += lines_on_columns(release.manifest["parameters"])
     near = datetime.now(UTC) if runs is None else entry.when
-    lines += own_words(manifest, {*chain.from_iterable(groups)}, days, near)
+    lines += own_words(manifest, named_groups, days, near)
     if page is not None:
-        lines.append(_line_on_page(Path(page), release, book, title, top))
-        if title is not None:
-            shown = f"leaves as somebody wrote it, on the page: '{whole(title)}'"
-            lines.append((OWN_WORDS, shown))
+        names = [each.name for each in payers if each.name != account]
+        lines += _lines_on_page(Path(page), release, book, title, top, names)
+    elif title is not None:
+        raise UsageError("title: there is no page to check; give page, or leave title out")
     return lines
 
 
@@ -183,12 +188,15 @@ def _has_attributes(path: Path) -> bool:
 
 
 def _stored_in(book: Ledger, run_id: str) -> Release:
-    """The release of this run in the ledger. Refuses one that is not there."""
+    """The release of this run in the ledger. Refuses one that is not there; a ledger
+    that was edited."""
     if book.absent() is not None:
         raise UsageError(
             f"ledger: there is none at {book.path}, and {_CONSISTENT_ALONE}. Give the ledger that "
             "paid for it; if this much is enough, give without_ledger=True"
         )
+    if (edited := book.edited()) is not None:
+        raise _refusal(edited)
     try:
         return stored_release(book, run_id)
     except UnknownRunError:
@@ -250,7 +258,7 @@ def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> I
         if not moved and read_other_files(entry.corpus, account.corpus):
             of = f"which is not in the data of {account.name!r}"
             yield WARNING, f"the run read {label_of(entry.corpus)}, {of}"
-        if account.runs_of_others:
+        if account.runs_of_others or account.test_runs:
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
             yield WARNING, f"the cap of {account.name!r}: {said}"
@@ -308,17 +316,16 @@ def _refuse_broken_promise(account: Account, entry: Entry) -> None:
             f"{account.label} protects {unit_and_columns(account.corpus.user)}, and this run "
             f"protects {unit_and_columns(entry.corpus.user)}"
         )
-    if account.edited:
-        raise _refusal(f"the account {account.name!r}: {EDITED}")
     if not fits(account.bookings, account.cap):
         raise _refusal(f"the account {account.name!r}: {guarantee_and_usage(account)}")
 
 
-def _line_on_page(
-    path: Path, release: Release, book: Ledger | None, title: str | None, top: int
-) -> Line:
+def _lines_on_page(
+    path: Path, release: Release, book: Ledger | None, title: str | None, top: int,
+    names: Sequence[str],
+) -> Iterator[Line]:  # fmt: skip
     """Refuses a page that is not what is written of this release now. One with the state of the
-    accounts is, until something more is spent."""
+    accounts is, until something more is spent; `names` are those that the caller has not named."""
     from dphh.report.page import page_of
 
     try:
@@ -334,7 +341,11 @@ def _line_on_page(
             said = f"{path} is what `dphh report` writes of this release"
             if shown is not None:
                 said += ", with the names of the accounts that paid and what is left in them"
-            return "page", f"{said}; the file's name, '{whole(path.name)}', leaves too"
+            yield "page", f"{said}; the file's name, '{whole(path.name)}', leaves too"
+            for text in [title or "", *(names if shown else ())]:
+                if text:
+                    yield OWN_WORDS, f"leaves as somebody wrote it, on the page: '{whole(text)}'"
+            return
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "
         "with which it was written. A page that shows what is left in the accounts holds until "

@@ -176,7 +176,7 @@ _MACROS_WITHOUT_VERB = (
     ),
     Macro(
         "verify",
-        ("folder", "account", "run_id", "days"),
+        ("folder", "account", "run_id", "days", "groups"),
         _columns("what found waits"),
         "Whether a folder may leave: an account paid for it, and no row `waits` for an answer.",
         for_owner=True,

@@ -18,7 +18,7 @@ from dphh.cli.options import (
     ledger_option,
     quiet_option,
 )
-from dphh.errors import DphhError, UsageError
+from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import RULES, Rule, checked_cap, fits
 from dphh.ledger.spending import accounts_text
@@ -190,6 +190,8 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
     Without ACCOUNT, also the runs that no account paid for.
     """
     book = existing_ledger(ledger_file)
+    if (edited := book.edited()) is not None:
+        raise LedgerError(edited)
     if as_json:
         click.echo(json.dumps(statement_as_json(book, account)))
     elif account is not None:

@@ -103,6 +103,7 @@ def report(
 @click.option(
     "--days", metavar="COLUMN", help="A range of this column's days then waits for no answer."
 )
+@click.option("--groups", metavar="NAMES", help="Groups that then wait for no answer, with commas.")
 @click.option("--page", metavar="FILE", help="Also check a page that `dphh report` wrote of it.")
 @click.option("--title", help="The heading with which the page was written.")
 @top_option
@@ -119,6 +120,7 @@ def verify(
     account: str | None,
     run_id: str | None,
     days: str | None,
+    groups: str | None,
     page: str | None,
     title: str | None,
     top: int,
@@ -140,6 +142,7 @@ def verify(
         account=account,
         run_id=run_id,
         days=days,
+        groups=groups,
         without_ledger=without_ledger,
         page=page,
         title=title,

@@ -15,18 +15,25 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace as replaced
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dphh.columns import checked_groups
 from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.ledger.asked import corpus_change, corpus_in_words
 from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
+from dphh.ledger.edits import edit_in
 from dphh.ledger.entries import Change, canonical_json, check_name
 from dphh.ledger.paying import corpus_of_files, holds, label_of, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
-from dphh.ledger.tables import account_named, account_names, accounts_in, record_change, shares_of
+from dphh.ledger.tables import (
+    account_named,
+    account_names,
+    accounts_in,
+    changes_in,
+    record_change,
+    shares_of,
+)
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns
 from dphh.reader.paths import local_path_to_write
 from dphh.wording.lines import with_noun
@@ -58,17 +65,20 @@ class Accounts(InNotebooks):
     def __repr__(self) -> str:
         """The ledger's path, and what every account has spent and left."""
         try:
-            said = [self.absent() or accounts_text(self.accounts()), *self._uncapped_runs()]
+            said = [
+                self.absent() or self.edited() or accounts_text(self.accounts()),
+                *self._uncapped_runs(),
+            ]
             return "\n".join([f"Ledger({str(self.path)!r})", *said])
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
     def _rows(self) -> list[tuple[str, ...]]:
         try:
-            absent = self.absent()
-            accounts = self.accounts() if absent is None else []
+            refused = self.absent() or self.edited()
+            accounts = self.accounts() if refused is None else []
             told = [row for account in accounts for row in account._rows()]
-            told = told or [(absent or accounts_text(accounts),)]
+            told = told or [(refused or accounts_text(accounts),)]
             told += [(said,) for said in self._uncapped_runs()]
         except LedgerError as problem:
             told = [(str(problem),)]
@@ -255,24 +265,18 @@ class Accounts(InNotebooks):
         """A message if the ledger does not exist, else None."""
         return None if exists(self.path) else absent_message(self.path)
 
+    def edited(self) -> str | None:
+        """A message if somebody edited the ledger's file, else None; to its owner alone."""
+        if self.analyst is not None:
+            return None
+        with reading(self.path) as con:
+            return edit_in(con)
+
     def history(self, account: str | None = None) -> list[Change]:
         """What owners changed in one account, and in the tokens of its analysts; without
         `account`, in all."""
         with reading(self.path) as con:
-            # A token opens all shares of its analyst: it is of each account that gave one.
-            query = """
-                SELECT recorded, who, what, account, analyst, was, now, after, (
-                    SELECT count(*) FROM charges JOIN accounts ON accounts.id = charges.account
-                    WHERE name = history.account AND run <= after
-                )
-                FROM history WHERE :account IS NULL OR account = :account OR (
-                    account IS NULL AND analyst IN (
-                        SELECT analyst FROM history AS own WHERE own.account = :account
-                    )
-                ) ORDER BY id
-            """
-            found = con.execute(query, {"account": account})
-            return [Change(datetime.fromtimestamp(day, UTC), *rest) for day, *rest in found]
+            return changes_in(con, account)
 
     @checked_call
     def set_share(self, account: str, analyst: str, epsilon: float, delta: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import unwritable_error, write_whole
-from dphh.ledger.budget import Budget
+from dphh.ledger.edits import edit_in
 from dphh.ledger.paying import read_other_files
-from dphh.ledger.schema import empty_ledger, exists, reading
-from dphh.ledger.spending import EDITED, EDITED_RUN
-from dphh.ledger.tables import accounts_in, edited_accounts, edited_run
+from dphh.ledger.schema import exists, reading
+from dphh.ledger.tables import accounts_in
 from dphh.reader.corpus import corpus_from_json
 
 _STOP = "Nothing was written. Stop: keep your copy, and ask who owns the ledger"
@@ -39,47 +37,15 @@ def write_copy(con: sqlite3.Connection, ledger: Path, target: Path) -> int:
     """Write a copy of the ledger, as of this transaction; returns the number of runs in it."""
     if target.exists() and target.samefile(ledger):
         raise UsageError(f"backup: {target} is the ledger itself; name another file")
-    if edited := edited_accounts(con):
-        raise UsageError(f"backup: the account {edited[0]!r}: {EDITED}. {_STOP}")
-    if (run_id := edited_run(con)) is not None:
-        raise UsageError(f"backup: {EDITED_RUN.format(run_id)}. {_STOP}")
+    if (edited := edit_in(con)) is not None:
+        raise UsageError(f"backup: {edited}. {_STOP}")
     _check_is_earlier_copy(con, target)
-    if foreign := _not_of_dphh(con):
-        raise UsageError(
-            f"backup: the ledger has {foreign}, which dphh did not make: it was edited. {_STOP}"
-        )
     try:
         write_whole(target, _copy_of(con), 0o600)
     except OSError as problem:
         raise unwritable_error("backup", target, problem) from None
     ((runs,),) = con.execute("SELECT count(*) FROM runs").fetchall()
     return int(runs)
-
-
-def _not_of_dphh(con: sqlite3.Connection) -> str | None:
-    """What somebody added to the file beside dphh: a table, a trigger or an index, which would be
-    copied, or act; or a share that is not what its last change recorded."""
-    with closing(empty_ledger()) as made:
-        if _schema_of(con) != _schema_of(made):
-            return "a table, trigger, view or index"
-    shares = con.execute("""
-        SELECT analyst, shares.epsilon, shares.delta, (
-            SELECT now FROM history
-            WHERE what = 'share' AND history.account = name AND history.analyst = shares.analyst
-            ORDER BY history.id DESC LIMIT 1
-        ) FROM shares LEFT JOIN accounts ON shares.account = accounts.id
-    """)
-    for analyst, epsilon, delta, recorded in shares:
-        is_sound = isinstance(epsilon, float) and isinstance(delta, float)
-        if not is_sound or recorded != str(Budget(epsilon, delta)):
-            return f"a share of the analyst {analyst!r}"
-    return None
-
-
-def _schema_of(con: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """All that the file has of tables and the like, without comments, which may change."""
-    found = con.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
-    return {(*named, " ".join(re.sub("--[^\n]*", "", made).split())) for *named, made in found}
 
 
 def _copy_of(con: sqlite3.Connection) -> bytes:

@@ -43,7 +43,6 @@ from dphh.ledger.tables import (
     RELEASE_STEP,
     account_named,
     accounts_in,
-    edited_run,
     login_name,
     number_of_unfinished_run,
     row_of_run,
@@ -80,7 +79,7 @@ class Ledger(Accounts):
 
     _INTERNAL = (
         "absent analyst_with before_reading book booked_here data_key data_of data_with "
-        "edited_run failed keep_level last_like level outlook settle"
+        "edited failed keep_level last_like level outlook settle"
     )
 
     def book(
@@ -266,11 +265,6 @@ class Ledger(Accounts):
                 account_named(con, account)  # refuses a name that the ledger does not have
             return self._entries(con, account)
 
-    def edited_run(self) -> str | None:
-        """The id of a run whose row somebody edited in the file, if there is one."""
-        with reading(self.path) as con:
-            return edited_run(con)
-
     def export(self, path: str | Path, *, replace: bool = False) -> int:
         """Write every run to a `.parquet` or `.csv`, whole or not at all. An existing file is
         refused, unless `replace`. Returns the number of runs."""
@@ -376,6 +370,7 @@ class Ledger(Accounts):
                 json_extract(manifest, '$.versions.dphh') AS dphh,
                 json_extract(manifest, '$.engine.name') AS engine,
                 json_extract(manifest, '$.table_sha256') AS table_sha256,
+                data IS NULL AS is_test,
                 (SELECT json_group_array(name) FROM ({payers})) AS payers
             FROM runs
             WHERE (:analyst IS NULL OR analyst = :analyst) AND (:run IS NULL OR sequence = :run)
@@ -395,6 +390,7 @@ class Ledger(Accounts):
                 parameters=json.loads(found["parameters"]),
                 events=events_from_json(json.loads(found["events"])),
                 id_given=bool(found["id_given"]),
+                is_test=bool(found["is_test"]),
                 when=datetime.fromtimestamp(found["recorded"], UTC),
                 changed=datetime.fromtimestamp(found["changed"], UTC),
                 made_with=found["dphh"] and f"dphh {found['dphh']} on {found['engine']}",

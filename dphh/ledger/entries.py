@@ -13,7 +13,7 @@ from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price, parameters_asked
 from dphh.privacy.events import Event, events_to_json
-from dphh.reader.corpus import Corpus, user_option
+from dphh.reader.corpus import Corpus, unit_and_columns, user_option
 from dphh.wording.lines import with_noun
 
 Manifest = dict[str, Any]
@@ -115,10 +115,20 @@ class Entry:
     #: Of a settled run, the version of dphh and the engine that made it.
     made_with: str | None = None
     table_sha256: str | None = None  # and the hash of its table, which its manifest has
+    is_test: bool = False  # made with a seed: its release is not private
 
     @property
     def booking(self) -> Booking:
         return Booking(self.events, self.epsilon, self.delta)
+
+    def promises_nothing(self, user: tuple[str, ...] | None) -> str | None:
+        """Why it promises nothing, or nothing to those whom these columns identify; None if it
+        does."""
+        if self.is_test:
+            return "a test's run, made with a seed: NOT private, and its release must not leave"
+        if user is not None and self.corpus.user != user:
+            return f"it promises nothing to {unit_and_columns(user)}"
+        return None
 
 
 #: A cap as a change of it has it.

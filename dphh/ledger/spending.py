@@ -14,15 +14,6 @@ from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns, unit_in_wo
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.notebook import InNotebooks
 
-#: What is said of an account whose row was written by other means than dphh.
-EDITED = (
-    "its cap, data or groups are not those that its last change has recorded: somebody edited the "
-    "ledger's file, and nothing that it says of this account is sure"
-)
-
-#: What is said of a run whose row in the ledger was written so.
-EDITED_RUN = "the ledger's row of the run {!r} is not what its release.json says: it was edited"
-
 #: What is said of a corpus that no account holds, and what caps it on each surface.
 UNCAPPED = "no account holds this corpus"
 WHAT_CAPS = "`dphh ledger add`, `Ledger.add`, `dphh_add_corpus` cap it"
@@ -42,8 +33,8 @@ class Account(InNotebooks):
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     #: How many of its runs count other users than it protects, and promise these nothing.
     runs_of_others: int = 0
-    #: Whether its cap, corpus or groups are others than its owner's last change has left.
-    edited: bool = False
+    #: How many of its runs are tests', made with a seed, and promise nobody anything.
+    test_runs: int = 0
     analyst: str | None = None  # whose share this is
     whole: Account | None = None  # the account, if this is a share
 
@@ -126,8 +117,7 @@ def account_lines(account: Account) -> list[str]:
             "that few people hold may appear. Each run uses some of both; the percentage is of the "
             "part that is used more"
         )
-    weak = warnings_of(account.cap.epsilon, account.cap.delta)
-    warned = [EDITED, *weak] if account.edited else weak
+    warned = warnings_of(account.cap.epsilon, account.cap.delta)
     adding = f"how runs add up ({account.cap.rule}): {rule}"
     return [guarantee_and_usage(account), adding, *(f"warning: {each}" for each in warned)]
 
@@ -148,6 +138,9 @@ def guarantee_and_usage(account: Account) -> str:
             f"{unit_and_columns(account.corpus.user)}; {usage_phrase(account)}"
         )
     promise = f"{cap}, whatever is asked, in whatever order"
+    if account.test_runs:
+        tests = with_noun(account.test_runs, "run")
+        promise += f", if nothing has left of {tests} made with a seed, which is NOT private"
     return f"promised to {unit_in_words(account.corpus.user)}: {promise}; {usage_phrase(account)}"
 
 

@@ -9,11 +9,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replaced
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from dphh.errors import DphhError, LedgerError, UnknownRunError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, default_rule, events_booked
-from dphh.ledger.entries import BookedRun, Request, StoredRelease, canonical_json
+from dphh.errors import LedgerError, UnknownRunError, UsageError
+from dphh.ledger.budget import Booking, Cap, default_rule
+from dphh.ledger.entries import BookedRun, Change, StoredRelease
 from dphh.ledger.spending import Account
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import Corpus, corpus_from_json
@@ -24,7 +24,7 @@ SECONDS_PER_DAY = 24 * 60 * 60
 RELEASE_STEP = "the release"
 
 #: Of an account, all that its owner may change.
-_STATE = 'json_array(json_array(epsilon, delta, rule), source, "groups")'
+STATE = 'json_array(json_array(epsilon, delta, rule), source, "groups")'
 
 
 def account_names(con: sqlite3.Connection) -> list[str]:
@@ -40,92 +40,28 @@ def accounts_in(
     """The accounts for whose corpus `which` is true, with the bookings of the runs that they
     paid for, unless these are not asked for. Reading those of all accounts takes long."""
     query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
-    edited = edited_accounts(con)
     return [
-        Account(
-            *(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, of_others),
-            edited=name in edited,
-        )
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, *unkept)
         for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
         for bookings in [bookings_of(con, number) if with_bookings else ()]
-        for of_others in [_runs_of_other_users(con, number) if bookings else 0]
+        for unkept in [_runs_that_promise_nothing(con, number) if bookings else ()]
     ]
 
 
-def edited_accounts(con: sqlite3.Connection) -> list[str]:
-    """The accounts whose cap, corpus or groups are not what the last change of these has left:
-    somebody edited the file. Each is compared with its own changes, so that no later change of
-    another covers an edit."""
-    differs = " OR ".join(
-        f"""json_extract({_STATE}, '$[{place}]') IS NOT (
-            SELECT json_extract(state, '$[{place}]') FROM history
-            WHERE account = name AND what IN ('account', '{what}') ORDER BY id DESC LIMIT 1
-        )"""
-        for place, what in enumerate(("cap", "corpus", "groups"))
-    )
-    return [name for (name,) in con.execute(f"SELECT name FROM accounts WHERE {differs}")]
-
-
-#: What the ledger says of a run, and of a settled one what its release says.
-_RUN_TWICE = """SELECT run_id, verb, parameters, source, events, epsilon, delta, digest, recorded,
-    json_extract(manifest, '$.run_id', '$.verb', '$.parameters', '$.events', '$.privacy', '$.day')
-    FROM runs ORDER BY sequence"""
-
-
-#: What reading a row raises that has something else in place of JSON, numbers and days.
-_NOT_WHAT_DPHH_WROTE = (
-    *(ArithmeticError, AttributeError, DphhError, LookupError),
-    *(OSError, TypeError, ValueError),
-)
-
-
-def edited_run(con: sqlite3.Connection) -> str | None:
-    """The id of the first run whose row is not what dphh wrote: what was asked for and booked has
-    another digest, or its release says otherwise."""
-    for row in con.execute(_RUN_TWICE):
-        try:
-            if not _agrees_with_itself(*row):
-                return str(row["run_id"])
-        except _NOT_WHAT_DPHH_WROTE:
-            return str(row["run_id"])
-    return None
-
-
-def _agrees_with_itself(
-    run_id: str, verb: str, parameters: str, source: str, events: str, epsilon: float, delta: float,
-    digest: str, recorded: float, said: str | None,
-) -> bool:  # fmt: skip
-    corpus, asked = corpus_from_json(json.loads(source)), json.loads(parameters)
-    booking = Booking(events_from_json(json.loads(events)), epsilon, delta)
-    booked_on = datetime.fromtimestamp(recorded, UTC)
-    if not booking.events or digest != Request(corpus, verb, asked, booking).digest:
-        return False
-    if said is None:  # it has not settled
-        return True
-    *named, asked_of, events_of, privacy, day = json.loads(said)
-    claim = Budget(float(privacy.get("user_epsilon", privacy["epsilon"])), float(privacy["delta"]))
-    booked = Booking(events_booked(events_from_json(events_of), claim), claim.epsilon, claim.delta)
-    took = datetime.fromisoformat(day).replace(tzinfo=UTC) - booked_on
-    return (
-        named == [run_id, verb]
-        and canonical_json(asked_of) == parameters
-        and booked == booking
-        # A run that was killed may go on long after it was booked. Clocks may differ.
-        and timedelta(-1) <= took <= timedelta(366)
-    )
-
-
-def _runs_of_other_users(con: sqlite3.Connection, account_id: int) -> int:
-    """How many of an account's runs count other users than it protects: runs from before it."""
+def _runs_that_promise_nothing(con: sqlite3.Connection, account_id: int) -> tuple[int, int]:
+    """How many of an account's runs count other users than it protects: runs from before it; and
+    how many are tests'."""
     query = """
-        SELECT count(*) FROM charges JOIN runs ON run = sequence JOIN accounts ON account = id
-        WHERE id = ? AND json_extract(runs.source, '$.user')
-            <> json_extract(accounts.source, '$.user')
+        SELECT
+            count(*) FILTER (WHERE json_extract(runs.source, '$.user')
+                <> json_extract(accounts.source, '$.user')),
+            count(*) FILTER (WHERE data IS NULL)
+        FROM charges JOIN runs ON run = sequence JOIN accounts ON account = id WHERE id = ?
     """
-    ((found,),) = con.execute(query, (account_id,)).fetchall()
-    return int(found)
+    ((of_others, of_tests),) = con.execute(query, (account_id,)).fetchall()
+    return int(of_others), int(of_tests)
 
 
 def account_named(con: sqlite3.Connection, name: str, *, with_bookings: bool = True) -> Account:
@@ -171,6 +107,24 @@ def shares_of(
     return shares
 
 
+def changes_in(con: sqlite3.Connection, account: str | None = None) -> list[Change]:
+    """What owners changed in one account, and in the tokens of its analysts; or in all."""
+    # A token opens all shares of its analyst: it is of each account that gave one.
+    query = """
+        SELECT recorded, who, what, account, analyst, was, now, after, (
+            SELECT count(*) FROM charges JOIN accounts ON accounts.id = charges.account
+            WHERE name = history.account AND run <= after
+        )
+        FROM history WHERE :account IS NULL OR account = :account OR (
+            account IS NULL AND analyst IN (
+                SELECT analyst FROM history AS own WHERE own.account = :account
+            )
+        ) ORDER BY id
+    """
+    found = con.execute(query, {"account": account})
+    return [Change(datetime.fromtimestamp(day, UTC), *rest) for day, *rest in found]
+
+
 def record_change(
     con: sqlite3.Connection,
     what: str,
@@ -183,7 +137,7 @@ def record_change(
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded, after, state) "
         "SELECT :account, :analyst, :what, :was, :now, :who, :day, coalesce(max(sequence), 0), "
-        f"(SELECT {_STATE} FROM accounts WHERE name = :account) FROM runs",
+        f"(SELECT {STATE} FROM accounts WHERE name = :account) FROM runs",
         {"account": account, "analyst": analyst, "what": what, "was": was, "now": now,
          "who": login_name(), "day": start_of_today()},
     )  # fmt: skip

@@ -50,7 +50,8 @@ def statement_of(book: Ledger, account: str) -> str:
     for change in changes:
         lines += _wrapped(f"{change}.", first="- ")
     lines += ["", "## Who has read it", ""]
-    lines += _wrapped("I have read this, and agree / do not agree that these runs leave:")
+    but = ", but for the tests'," if found.test_runs else ""
+    lines += _wrapped(f"I have read this, and agree / do not agree that these runs{but} leave:")
     lines += [f"{'_' * 70}", "", f"Name: {'_' * 40}", ""]
     lines += [f"Date: {'_' * 14}  Signature: {'_' * 30}"]
     return "\n".join(lines)
@@ -67,6 +68,8 @@ def _conditions(
             f"The account was made, or its cap changed, after runs ({with_noun(late, 'time')}; "
             "below). The promise is as said only if no outcome of those runs moved that choice."
         )
+    if account.test_runs:
+        yield "It does not cover tests' runs, made with a seed, which are NOT private."
     if any(run.parameters.get("prior") for run in runs):
         yield "It does not cover the texts of priors, which somebody declared public."
     if account.cap.rule == "divergence" and account.bookings:
@@ -103,8 +106,8 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
         f"{run.when:%Y-%m-%d}, by {run.analyst or run.who}: {run.verb} ({run.epsilon:g}, "
         f"{run.delta:g}), {run.state}{took}"
     )
-    if payer is not None and run.corpus.user != payer.corpus.user:
-        yield f"It promises nothing to {unit_and_columns(payer.corpus.user)}."
+    if why := run.promises_nothing(payer.corpus.user if payer else None):
+        yield f"{why[0].upper()}{why[1:]}."
     yield f"Asked for: {asked_in_words(run, None if payer is None else payer.corpus)}."
     given = run.parameters.items()
     if numbers := [f"{name} {of!r}" for name, value in given for of in numbers_in(value)]:
@@ -114,7 +117,7 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     yield f"Run {run.run_id}" + (f", made with {run.made_with}" if run.made_with else "")
     if run.table_sha256:
         yield f"Its release.json has table_sha256 {run.table_sha256}"
-    if payer is not None and run.corpus.user == payer.corpus.user:
+    if payer is not None and why is None:
         odds = odds_in_words(run.epsilon, run.delta, _one_users_rows(run.corpus.user))
         yield f"This run by itself: {odds[0].lower()}{odds[1:]}"
 
@@ -126,6 +129,7 @@ def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:
         {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
          "delta": run.delta, "when": run.when.isoformat(), "who": run.analyst or run.who,
          "since": run.changed.isoformat(), "local_epsilon": _local_epsilon(run),
+         "promises_nothing": run.promises_nothing(payer.corpus.user if payer else None),
          "asked": asked_in_words(run), "used": payer and share_used([run.booking], payer.cap)}
         for run in book.runs(account)
         if payer or not run.accounts
@@ -146,8 +150,8 @@ def _promise_in_words(account: Account) -> str:
         )
     if account.used > 1:
         return (
-            "the people in the data were promised that all runs together cost no more than this "
-            f"cap. They cost more, and no other promise stands in its place. {alone}"
+            "all runs together cost more than this cap, so it promises nothing. Whether a larger "
+            f"one was promised when they were made, the changes below say. {alone}"
         )
     said = odds_in_words(
         account.cap.epsilon, account.cap.delta, _one_users_rows(account.corpus.user)

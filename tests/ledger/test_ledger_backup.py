@@ -126,16 +126,37 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("CREATE INDEX notes ON runs (who)", "a table, trigger"),
         ("CREATE TRIGGER less AFTER INSERT ON charges BEGIN DELETE FROM charges; END", "a table"),
         ("ALTER TABLE runs ADD COLUMN said TEXT", "a table, trigger"),
-        ("INSERT INTO shares VALUES (1, 'Erika', 0.1, 0.0)", "a share of the analyst 'Erika'"),
-        ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "a share of the analyst 'alice'"),
-        ("UPDATE shares SET epsilon = 0.6", "a share of the analyst 'alice'"),
-        ("UPDATE shares SET delta = 'Erika'", "a share of the analyst 'alice'"),
+        ("INSERT INTO shares VALUES (1, 'Erika', 0.1, 0.0)", "the analyst 'Erika' has a share"),
+        ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "the analyst 'alice' has a share"),
+        ("UPDATE shares SET epsilon = 0.6", "the analyst 'alice' has a share"),
+        ("INSERT INTO drawn VALUES (1, 'Erika', x'00')", "something else beside the release"),
+        ("DELETE FROM drawn WHERE run = 1", "something else beside the release of the run 'done'"),
+        ("UPDATE drawn SET data = 'Erika'", "table drawn has a value in data of another kind"),
+        ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),
+        ("UPDATE sqlite_sequence SET seq = 0", "counts its runs otherwise than dphh"),
+        ("INSERT INTO tokens VALUES ('Erika', 'hash')", "analyst 'Erika' has a token that nobody"),
+        ("UPDATE accounts SET source = 'Erika'", "the account 'reviews': its cap, data"),
+        (
+            "UPDATE accounts SET source = 9; UPDATE history SET state = json_set(state,'$[1]','9')",
+            "an account or a change has something that dphh cannot read",
+        ),
+        ("UPDATE history SET what = 'Erika' WHERE id = 2", "cannot read"),
+        ("UPDATE history SET recorded = 9e999", "cannot read"),
+        (
+            "UPDATE history SET recorded = 'Erika'",
+            "history has a value in recorded of another kind",
+        ),
+        ("UPDATE history SET after = 'Erika'", "history has a value in after of another kind"),
+        ("UPDATE history SET was = x'00'", "history has a value in was of another kind"),
+        ("INSERT INTO charges VALUES (77, 1)", "do not belong together"),
+        ("UPDATE shares SET delta = 'Erika'", "table shares has a value in delta"),
     ],
 )
 def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edit, why):
     spent.set_share("reviews", "alice", 0.4, 0.0)
     spent.set_share("reviews", "alice", 0.5, 0.0)
-    tampered(spent, edit)
+    for statement in edit.split(";" if "UPDATE" in edit else "\n"):
+        tampered(spent, statement)
     with pytest.raises(UsageError, match=f"{why}.*edited.*Stop: keep your copy"):
         spent.backup(tmp_path / "copy.sqlite")
     assert not (tmp_path / "copy.sqlite").exists()
@@ -147,7 +168,8 @@ def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edi
         "events = '[]', epsilon = 0.01", "events = '[]'", "epsilon = 0.01", "delta = 0.5",
         "events = replace(events, '0.25', '0.01'), epsilon = 0.01", "verb = 'trie'",
         "parameters = json_set(parameters, '$.min_users', 99)", "recorded = 0", "recorded = 1e15",
-        "recorded = 'Erika'", "run_id = 'other'", "manifest = '{}'", "parameters = 'Erika'",
+        "changed = 9e999", "data = NULL", "run_id = 'other'", "manifest = '{}'",
+        "parameters = 'Erika'",
         "source = replace(source, 'user', 'usr')", "digest = 'other'",
     ],
 )  # fmt: skip
@@ -213,12 +235,12 @@ def test_an_account_that_is_added_later_may_pay_for_earlier_runs(spent, reviews,
 
 
 def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):
-    assert "edited" not in repr(spent)
+    assert spent.edited() is None and "edited" not in repr(spent)
     tampered(
         spent, "UPDATE accounts SET source = replace(source, 'reviews.parquet', 'other.parquet')"
     )
     spent.set_cap("reviews", 2.0, 0.0)
-    assert "warning: its cap, data or groups are not those" in repr(spent)
+    assert "'reviews': its cap, data or groups are not those" in repr(spent)
     with pytest.raises(UsageError, match="'reviews': its cap, data or groups are not those"):
         spent.backup(tmp_path / "copy.sqlite")
 

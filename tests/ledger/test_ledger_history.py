@@ -16,8 +16,8 @@ from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import Booking
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.reader.corpus import as_recorded, replace_corpus
-from dphh.report.statement import statement_of
-from tests.ledger.asked import ask
+from dphh.report.statement import statement_as_json, statement_of
+from tests.ledger.asked import DATA, ask, asked
 
 ME = getpass.getuser()
 
@@ -160,7 +160,7 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     corpus = Corpus(reviews.where[0], user="author", **how)
     request = Request(corpus, verb, asked, Booking((), 0.25, 0.0))
     book.add("reviews", reviews, 1.0, 0.0)
-    book.book(request, {})
+    book.book(request, {}, DATA)
     (run,) = book.runs()
     assert asked_in_words(run, reviews) == words
     assert asked_in_words(run).endswith(f"; of {reviews.where[0]}; of users by the column 'author'")
@@ -179,7 +179,7 @@ def test_a_statement_says_on_what_its_promise_depends(book, reviews):
         return " ".join(statement_of(book, "reviews").split())
 
     assert "only if no outcome" not in page() and "less than the sum" not in page()
-    book.book(Request(reviews, "items", {"prior": "texts"}, Booking((), 0.25, 0.0)), {})
+    book.book(Request(reviews, "items", {"prior": "texts"}, Booking((), 0.25, 0.0)), {}, DATA)
     assert "It does not cover the texts of priors" in page()
     assert "is less than the sum of their epsilons" in page() and "only if no out" not in page()
     book.set_cap("reviews", 2.0, 1e-6)
@@ -196,6 +196,23 @@ def test_a_ledger_that_a_login_may_not_read_is_not_taken_for_damaged(book, revie
         book.names()
     with pytest.raises(LedgerError, match=r"File exists.*name another file"):
         Ledger(book.path / "in-a-file.sqlite", create=True)
+
+
+def test_a_tests_run_is_nowhere_spoken_of_as_private(book, reviews):
+    """The ledger knows of no data that it read, as its noise is known to whoever has the seed."""
+    book.add("reviews", reviews, 1.0, 0.0)
+    ask(book, "private", reviews, 0.25)
+    book.book(asked(reviews, 0.5), {}, None, run_id="seeded")
+    page = " ".join(statement_of(book, "reviews").split())
+    assert "if nothing has left of 1 run made with a seed, which is NOT private; 75% of it" in page
+    assert "It does not cover tests' runs" in page
+    assert "agree that these runs, but for the tests', leave" in page
+    private, seeded = page.split("## Runs")[1].split("## What the owner")[0].split(" 2. ")
+    assert "1.285 times as likely" in private and "NOT private" not in private
+    assert "A test's run, made with a seed: NOT private, and its release must not leave" in seeded
+    assert "as likely" not in seeded
+    told = [run["promises_nothing"] for run in statement_as_json(book, "reviews")["runs"]]
+    assert told[0] is None and "NOT private" in told[1]
 
 
 def test_a_wrong_user_column_is_no_dead_end(book, reviews):

@@ -224,7 +224,7 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path, tmp_path):
     broken = " ".join(dphh("ledger", "show", "notes")[1].split())
     assert "The cap of (0.1, 1e-06) is broken, and promises nothing to anyone: 1 run" in broken
     assert re.search(r"settled; took more than 100 times the cap|took [\d.]+ times the cap", broken)
-    assert "no other promise stands in its place" in broken and (
+    assert "than this cap, so it promises nothing. Whether a larger one was" in broken and (
         "times as likely" not in broken.split("## Runs")[0]
     )
 

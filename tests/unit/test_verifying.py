@@ -254,13 +254,19 @@ def test_groups_that_were_declared_after_runs_need_an_answer(out, book, corpus, 
     assert not warnings_in(verify(out, ledger=book))
 
 
-def test_groups_that_were_declared_before_runs_are_shown(book, corpus, tmp_path):
-    book.declare_groups("notes", "what", "x, y")
+def test_groups_leave_as_the_officer_named_them(dphh, book, corpus, tmp_path):
+    """That the team declared them public tells nobody whom they name."""
+    book.declare_groups("notes", "what", "DE, Erika Mustermann, 2026-W47")
     asked = {"ledger": book, "engine": "polars", "out": tmp_path / "by"}
-    items(corpus, by="what", groups="x", **COST).run(**asked)
+    items(corpus, by="what", groups="DE, Erika Mustermann, 2026-W47", **COST).run(**asked)
     lines = verify(tmp_path / "by", ledger=book)
-    assert "before any run: public groups given: what: x, y; by" in dict(lines)["groups"]
-    assert not {"warning", "own words"} & {*dict(lines)}
+    assert ("groups", "'2026-W47' leave too: they were named, or name periods") in lines
+    assert dict(lines)["own words"].endswith("release.json: groups 'DE', 'Erika Mustermann'")
+    lines = verify(tmp_path / "by", ledger=book, groups="DE")
+    assert dict(lines)["own words"].endswith("release.json: groups 'Erika Mustermann'")
+    gate = ("verify", tmp_path / "by", "--ledger", book.path, "--groups")
+    assert [dphh(*gate, of)[0] for of in ("FR, DE", "Erika Mustermann, DE")] == [4, 0]
+    assert "before any run: public groups given: what: 2026-W47, DE, Erika Mus" in f"{lines}"
 
 
 def test_a_release_that_protects_one_item_says_so(written, ledger, tmp_path):
@@ -310,11 +316,17 @@ def test_texts_that_somebody_wrote_are_shown_before_they_leave(book, corpus, tmp
     )
     told = [said for what, said in verify(tmp_path / "out", ledger=book) if what == "own words"]
     assert [said.split("release.json: ")[1] for said in told] == [
-        "run_id 'Erika 0151'", "groups 'z'", "drop '0151.*'", f"where '{where}'"
+        "run_id 'Erika 0151'", "groups 'x', 'z'", "drop '0151.*'", f"where '{where}'"
     ]  # fmt: skip
     page = Release.load(tmp_path / "out").report(tmp_path / "page.html", title="For Erika")
     *_, title = verify(tmp_path / "out", ledger=book, page=page, title="For Erika")
     assert title == ("own words", "leaves as somebody wrote it, on the page: 'For Erika'")
+    for asked, why in (
+        ({"title": "Erika"}, "there is no page"),
+        ({"groups": "x, , y"}, "groups: "),
+    ):
+        with pytest.raises(UsageError, match=why):
+            verify(tmp_path / "out", ledger=book, **asked)
 
 
 @pytest.mark.parametrize(
@@ -384,6 +396,18 @@ def test_a_run_that_was_made_cheaper_in_the_file_is_refused(out, book, corpus, e
         con.execute(f"UPDATE runs SET {edit} WHERE run_id = 'other'")
     with pytest.raises(UsageError, match="row of the run 'other' is not what"):
         verify(out, ledger=book)
+
+
+@pytest.mark.parametrize("edit", ["epsilon = 0.01", "epsilon = 9e999", "recorded = 9e999"])
+def test_nothing_is_said_of_a_ledger_that_was_edited(dphh, out, book, edit):
+    show = ("ledger", "show", "--ledger", book.path)
+    assert [dphh(*show, *which)[0] for which in ((), ("notes",), ("--json",))] == [0, 0, 0]
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute(f"UPDATE runs SET {edit}")
+    for which in ((), ("notes",), ("notes", "--json")):
+        code, said, why = dphh(*show, *which)
+        assert code == 1 and "likely" not in said
+        assert "is not what its release.json says. Somebody edited the ledger's file" in why
 
 
 def test_an_account_that_was_written_in_as_the_payer_of_other_files_is_told(out, book, tmp_path):
@@ -508,7 +532,7 @@ def test_given_items_are_shown_and_days_are_not(book, corpus, tmp_path):
     ):
         plan = counts(read, of=[[word] for word in words], **COST)
         plan.run(ledger=book, engine="polars", out=tmp_path / name)
-        lines = verify(tmp_path / name, ledger=book, days="what")
+        lines = verify(tmp_path / name, ledger=book, days="what" if read is days else None)
         (told,) = (said for what, said in lines if "own" in what)
         assert told.endswith(end)
         (declared,) = (said for said in warnings_in(lines) if said.startswith("declared public"))
@@ -550,6 +574,9 @@ def test_another_account_than_the_one_that_was_approved_is_refused(out, book, dp
         verify(out, ledger=book, account="approved")
     with pytest.raises(UsageError, match="a ledger or an account is given too"):
         verify(out, without_ledger=True, account="notes")
+    for asked in ({"days": "day"}, {"groups": "DE"}):  # of a run that has neither
+        with pytest.raises(UsageError, match=f"^{min(asked)}: "):
+            verify(out, ledger=book, **asked)
     assert dphh("verify", out, "--ledger", book.path, "--account", "approved")[0] == 2
 
 
@@ -621,7 +648,10 @@ def test_a_page_is_what_would_be_written_now(out, book, tmp_path):
     release = Release.load(out)
     page = release.report(tmp_path / "page.html", title="Notes", top=1, ledger=book)
     how = {"ledger": book, "page": page, "title": "Notes", "top": 1}
-    assert "with the names of the accounts that paid" in dict(verify(out, **how))["page"]
+    *_, page_line, title, name = verify(out, **how)
+    assert "with the names of the accounts that paid" in page_line[1]
+    assert name == ("own words", "leaves as somebody wrote it, on the page: 'notes'")
+    assert verify(out, **how, account="notes")[-1] == title
     release.report(page, title="Notes", top=1)
     assert "names of the accounts" not in dict(verify(out, **how))["page"]
     verify(out, **{**how, "ledger": None}, without_ledger=True)
