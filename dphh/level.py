@@ -17,6 +17,7 @@ from dphh.privacy.counts import (
     checked_confidence,
     chosen_bound,
     counts_grid_bits,
+    deviation_with_losses,
     factors_of_sizes,
     interval_margins,
     sigma_on_grid,
@@ -218,7 +219,12 @@ class CountsLevel(LevelOnGrid):
         """Half an interval's width in users, not including what bounding may have removed; where
         factors differ, the mean of all counts."""
         margins = self.margins()
-        return max(margins.below, margins.above) * self.sigma / self.sigma_grid
+        above = margins.above / self.sigma_grid
+        if self.weighing.losses:
+            scale = self.weighing.factor * (self.weighing.unit / self.weighing.loss_unit)
+            noises = min(self.weighing.losses, 2)
+            above = margins.deviations * deviation_with_losses(noises, scale).mean()
+        return float(max(margins.below / self.sigma_grid, above) * self.sigma)
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"

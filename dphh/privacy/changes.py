@@ -11,22 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.privacy.counts import (
-    LOST_SHARE,
-    margin_of_losses,
-    most_removed_by_bounding,
-    upper_quantile,
-)
+from dphh.privacy.counts import losses_of_keys, upper_quantile
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.counts import Weighing
 
-#: Of an interval's share, the part for the bound on x that the bound on losses needs.
-_X_SHARE = 0.1
+#: Of the error, the part for bounds on losses, of all things at once; and of an interval's share,
+#: the part for the bound on x that the bound on what holders lost needs.
+_LOST_SHARE, _X_SHARE = Fraction(1, 10), 0.1
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,19 @@ class NoisedCounts:
     def lost_users(self, failing_x: float, failing_losses: float) -> Floats:
         """The most users that each count has lost to bounding. Fails with probability `failing_x`
         for each count, and with probability `failing_losses` for all at once."""
-        of_x = int(np.ceil(upper_quantile(failing_x) * self.sigma + 0.5))
+        weighing, unit = self.weighing, self.unit
+        if not weighing.losses:
+            return np.zeros(len(unit))
+        lost, noises = losses_of_keys(self.losses, weighing, self.keys)
+        # A sum of two losses' noises exceeds a Gaussian by 1.
+        of_losses = upper_quantile(failing_losses / weighing.groups) * sqrt(noises) * self.sigma
+        by_losses = np.maximum(lost + of_losses + noises / 2, 0) / weighing.loss_unit
         # A noised weight may have been so much before it was rounded to users.
-        most_noised = self.estimates * self.unit + (self.unit - self.unit // 2 - 1)
-        x = np.maximum(most_noised + of_x, 0)
-        margin = margin_of_losses(self.sigma, self.weighing.losses, failing_losses)
-        how = self.losses, margin, self.weighing, self.keys
-        return most_removed_by_bounding(x, *how) / self.unit
+        most_noised = self.estimates + (unit - unit // 2 - 1) / unit
+        x = np.maximum(most_noised + (upper_quantile(failing_x) * self.sigma + 0.5) / unit, 0)
+        g, least = weighing.unit, weighing.least_weight
+        lost_users: Floats = np.minimum(by_losses, x * ((g - least) / least) if least else np.inf)
+        return lost_users + 1 / unit  # more than the rounding errors of the floats
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def _combined(
     every = (*added, *subtracted)
     failing = 1 - Fraction(confidence)
     are_bounded = any(counts.weighing.losses for counts in every)
-    lost = failing * LOST_SHARE * are_bounded
+    lost = failing * _LOST_SHARE * are_bounded
     side = float((failing - lost) / 2 * share)
     spread = np.sqrt(_sum((counts.sigma / counts.unit) ** 2 for counts in every))
     # A noised weight was rounded to a grid unit when it was drawn, and to a user when shown.

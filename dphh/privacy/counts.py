@@ -8,7 +8,8 @@ Then, in integers (`udfs/rules/counts.py` has f, g, S and w),
 For any data, two facts bound what a key has lost: its bounded holders lose no more than all bounded
 users of its group and of several, of whom two losses with the sum E say E g / S at most; and each
 loses at most r times what they add, which is f w, where r = (g - w) / w at the least w, a public
-number. So lost <= min(E g / S, r x / f).
+number. So f g n* <= min(x + f E g / S, (1 + r) x). Of the first, the noise of x and that of the
+losses are one Gaussian together.
 
 The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
 rounded Gaussian's exact tails, in units of f g.
@@ -21,13 +22,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, expm1, isqrt, log1p, log2, sqrt
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.search import ndtri
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
-from dphh.udfs.arrays import Integers
+from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import HeldHistogram, Weighing
 
@@ -36,13 +39,12 @@ MOST_KEYS = 1_000_000
 #: One user is 2^b grid units, with the largest b up to FINEST_BITS at which the noise's sigma is at
 #: most EASY_SIGMA units.
 FINEST_BITS, EASY_SIGMA = 10, 2**16
-#: How an interval's failure probability is divided over its low end, its high end and the losses.
-LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
+#: How an interval's failure probability is divided over its low end, and its high end by what
+#: losses say and by what the key's holders can have lost.
+LOW_SHARE, LOSSES_SHARE, HOLDERS_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
 #: How many sigmas of noise weigh as much as a user whom bounding removes from all keys, where K is
 #: chosen: at 4, an interval's width is least; at 20, the estimate's error.
 SIGMAS_A_USER = 12
-#: So many sigmas are what the losses' own noise adds to an interval, if somebody is bounded.
-SIGMAS_OF_LOSSES = 3
 #: So few keys count in full without a histogram: by two, noise would be 0.7 of what it is.
 FEW_KEYS = 4
 #: The factor of the commonest key. Larger ones would be rounded less, on a coarser grid.
@@ -70,12 +72,13 @@ def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class IntervalMargins:
-    """How far, in grid units, an interval extends below and above a noised weight; and how far what
-    was lost may lie above what noised losses say."""
+    """How far, in grid units, an interval extends below a noised weight; how far the un-noised one
+    may lie above it; and by how many standard deviations more it may be with what was lost (0: no
+    user is bounded)."""
 
     below: int
     above: int
-    lost: int = 0
+    deviations: float = 0.0
 
 
 @lru_cache(maxsize=16)
@@ -89,32 +92,28 @@ def interval_margins(
     """The margins with which the intervals of `keys_at_once` keys all hold with probability
     `confidence`.
 
-    The keys' noises are independent, so each interval may fail with probability
-    1 - (1 - failing)^(1 / keys_at_once). Bounds on losses hold for all groups at once. Of keys of
+    Low ends fail by the keys' noises alone, which are independent. High ends have noises of losses
+    in common, and hold together at least as often as if each had its own (Harris 1960). Of keys of
     which those are shown whose intervals begin high, `shown` is the share that is
-    (`chosen_intervals`): low ends may fail so many times as often, and high ends a little less.
+    (`chosen_intervals`): low ends may fail so many times as often, and high ends less often.
     """
     noise = rounded_gaussian(sigma)
-    failing = 1 - Fraction(checked_confidence(confidence))
-    lost = failing * LOST_SHARE if losses else Fraction(0)
-    each = failing - lost
-    if keys_at_once > 1:
-        each = Fraction(-expm1(log1p(-float(each)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
-    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if losses else each / 2
-    high = each - low
+    shares = (LOW_SHARE, HOLDERS_SHARE, LOSSES_SHARE) if losses else (LOW_SHARE, 1 - LOW_SHARE, 0)
+    low, holders, of_losses = (
+        _of_each_key((1 - Fraction(checked_confidence(confidence))) * share, keys_at_once)
+        for share in shares
+    )
     if shown is not None:
-        low, high = low * shown, high / (1 + high)
-    below, above = (noise.smallest_with_tail_at_most(part) - 1 for part in (low, high))
-    return IntervalMargins(below, above, margin_of_losses(sigma, losses, float(lost)))
+        low, holders, of_losses = low * shown, holders / (1 + holders), of_losses / 2
+    below, above = (noise.smallest_with_tail_at_most(part) - 1 for part in (low, holders))
+    return IntervalMargins(below, above, upper_quantile(float(of_losses)) if losses else 0.0)
 
 
-def margin_of_losses(sigma: int, losses: int, failing: float) -> int:
-    """How far what was lost may lie above what noised losses say, in all groups at once but with
-    probability `failing`. Of groups it is a sum of two, whose noise exceeds a Gaussian by 1."""
-    if not losses:
-        return 0
-    added, groups = (1, 1) if losses == 1 else (2, losses - 1)
-    return ceil(upper_quantile(failing / groups) * sigma * sqrt(added) + added / 2)
+def _of_each_key(failing: Fraction, keys_at_once: int) -> Fraction:
+    """With which probability each of independent ends may fail, if any of them may with this."""
+    if keys_at_once == 1:
+        return failing
+    return Fraction(-expm1(log1p(-float(failing)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
 
 
 def upper_quantile(failing: float) -> float:
@@ -147,9 +146,7 @@ def count_intervals(
     estimates = (noised + user // 2) // user
     low = np.maximum(-((margins.below - noised) // user), 0)
     # A negative noised count gets the same high end as 0, so that "0 to 0" does not look certain.
-    most = np.maximum(noised, 0) + margins.above
-    removed = most_removed_by_bounding(most, losses, margins.lost, weighing, keys)
-    high = (most + removed) // user
+    high = most_with_losses(np.maximum(noised, 0), losses, margins, weighing, sigma, keys) // user
     # An interval without a whole number has missed the true one; it is extended to the number that
     # is shown as users.
     users = np.maximum(estimates, 0)
@@ -208,19 +205,41 @@ def chosen_intervals(
         shown = shown[enough]
 
 
-def most_removed_by_bounding(
-    unnoised: Integers, losses: Integers, margin: int, weighing: Weighing, keys: Integers
+def most_with_losses(
+    noised: Integers,
+    losses: Integers,
+    margins: IntervalMargins,
+    weighing: Weighing,
+    sigma: int,
+    keys: Integers,
 ) -> Integers:
-    """The most grid units that bounding can have removed from each of these keys, of upper bounds
-    on their un-noised sums, by noised losses and their margin."""
+    """The most grid units that these keys have with what bounding took of them, by their noised
+    weights and the noised losses: the lesser of what losses say and what holders can have lost."""
+    most = noised + margins.above
     if not weighing.losses:
-        return np.zeros_like(unnoised)
-    g, least, factor = weighing.unit, weighing.least_weight, weighing.factor[keys]
-    said = losses[keys % weighing.groups] + (losses[-1] if weighing.groups > 1 else 0)
-    of_all = np.maximum(said + margin, 0) * (g / weighing.loss_unit) * factor
-    of_holders = unnoised * ((g - least) / least) if least else np.inf
-    rounded_up: Integers = np.ceil(np.minimum(of_all, of_holders)).astype(np.int64)
+        return most
+    g, least = weighing.unit, weighing.least_weight
+    of_holders = most * (g / least) if least else np.inf
+    lost, noises = losses_of_keys(losses, weighing, keys)
+    scale = weighing.factor[keys] * (g / weighing.loss_unit)
+    together = margins.deviations * sigma * deviation_with_losses(noises, scale)
+    # Each of the noises is rounded.
+    of_losses = noised + np.maximum(lost, 0) * scale + together + (1 + noises * scale) / 2
+    rounded_up: Integers = np.ceil(np.minimum(of_losses, of_holders)).astype(np.int64)
     return rounded_up + 1  # one unit covers the rounding errors of the floats
+
+
+def losses_of_keys(losses: Integers, weighing: Weighing, keys: Integers) -> tuple[Integers, int]:
+    """The sum of the losses that say what these keys have lost, and of how many noises it has."""
+    of_group = losses[keys % weighing.groups]
+    return (of_group + losses[-1], 2) if weighing.groups > 1 else (of_group, 1)
+
+
+def deviation_with_losses(noises: int, scale: NDArray[np.floating[Any]]) -> Floats:
+    """The standard deviation of a key's noise with that of its losses, of so many noises each
+    `scale` times as large, where that of the key's alone is 1."""
+    deviation: Floats = np.sqrt(1 + noises * scale**2)
+    return deviation
 
 
 def factors_of_sizes(rough: Integers, sigma: int) -> tuple[int, ...]:
@@ -235,10 +254,10 @@ def chosen_bound(held: Integers, weighing: Weighing, relative_sigma: float) -> i
     """K, chosen by a noised histogram of users' m (`HeldHistogram`), for counts whose noise is
     `relative_sigma` sqrt(K) / f users.
 
-    It has the least sum of what noise makes of an interval, of counts and of losses, and what
-    bounding removes from all users, as far as the histogram shows; of users of one group, that
-    counts in their group alone. Whatever is chosen, intervals hold and the norm is sqrt(K): noise
-    makes the choice worse, not wrong.
+    It has the least sum of what noise makes of an interval and what bounding removes from all
+    users, as far as the histogram shows; of users of one group, that counts in their group alone.
+    Whatever is chosen, intervals hold and the norm is sqrt(K): noise makes the choice worse, not
+    wrong.
     """
     tops = HeldHistogram(weighing).tops
     in_one, *in_several = np.split(np.maximum(held, 0), min(weighing.groups, 2))
@@ -250,8 +269,7 @@ def chosen_bound(held: Integers, weighing: Weighing, relative_sigma: float) -> i
 
     def cost(most: int) -> float:
         lost = np.maximum(1 - 2 * most / (of_bin + most), 0)
-        noise = SIGMAS_A_USER * spread * sqrt(most) + SIGMAS_OF_LOSSES * (most < tops[-1])
-        return float(noise * relative_sigma + users @ lost)
+        return float(SIGMAS_A_USER * spread * sqrt(most) * relative_sigma + users @ lost)
 
     return min(map(int, choices), key=cost)
 

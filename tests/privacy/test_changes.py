@@ -157,6 +157,15 @@ def test_losses_have_their_part_of_the_error_once():
     assert (some.lost_users(1e-6, 1 / 400) >= some.lost_users(0.01, 1 / 400)).all()
 
 
+def test_losses_of_all_groups_hold_at_once():
+    """Of two losses each: one of the group's own, and that of users of several."""
+    weighing, sigma = Weighing(300, 4, 8, 3), 700
+    many = np.array([10**6])
+    found = NoisedCounts(many, np.zeros(4, np.int64), weighing, sigma, np.zeros(1, int))
+    margin = norm.isf(0.01 / 3) * sqrt(2) * sigma / weighing.loss_unit
+    assert margin < found.lost_users(1e-6, 0.01)[0] < margin + 4 / weighing.loss_unit
+
+
 def test_a_sum_of_groups_holds_as_often_as_it_says_and_is_no_wider_than_its_noise():
     random = np.random.default_rng(8)
     weighing, sigma = Weighing(400, 400, 6), 12 * 64

@@ -140,6 +140,25 @@ def test_of_what_is_shown_no_more_is_wrong_than_is_said(name, bounded):
             assert at_most(of_runs[:, 1], TOO_HIGH), family
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+def test_of_what_is_shown_no_more_is_wrong_where_keys_lost_all_that_losses_say(groups):
+    """Their noise is common to all keys, so in some runs many ends are too low at once."""
+    weighing, random = Weighing(400, 4, 6, groups), np.random.default_rng(12)
+    truth = np.where(np.arange(400) < 390, 50, 300)
+    sigma, families, lost = 10 * weighing.unit, [np.zeros(400, int), np.arange(400) % groups], 30
+    losses = np.zeros(weighing.losses, np.int64)
+    losses[-1] = lost * weighing.loss_unit
+    wrong = np.zeros((RUNS, 2))
+    for run in range(RUNS):
+        noise = np.rint(random.normal(0, sigma, 400 + len(losses))).astype(np.int64)
+        noised = (truth - lost) * weighing.unit + noise[:400]
+        how = weighing, sigma, 25, families
+        shown, _, low, high = chosen(noised, losses + noise[400:], *how)
+        wrong[run] = (low > truth[shown]).mean(), (high < truth[shown]).mean()
+    assert len(shown) > 9
+    assert at_most(wrong[:, 1], ERROR - TOO_HIGH) and at_most(wrong.sum(axis=1), ERROR)
+
+
 def test_where_nothing_is_many_nothing_is_shown():
     shown, *columns = chosen(
         np.zeros(9, np.int64), np.zeros(0, np.int64), Weighing(9, 9, 6), 640, 20, [np.arange(9) % 2]

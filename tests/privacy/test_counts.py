@@ -18,7 +18,6 @@ from dphh.privacy.counts import (
     counts_grid_bits,
     factors_of_sizes,
     interval_margins,
-    margin_of_losses,
     sigma_on_grid,
 )
 from dphh.udfs.noise.table import rounded_gaussian
@@ -181,22 +180,40 @@ def test_a_few_exact_ends():
     together = interval_margins(500, 0.95, keys_at_once=1_000)
     assert together.below == pytest.approx(4.05 * 500, abs=5)
     bounded = interval_margins(500, 0.95, losses=1)
-    assert bounded.below == 980 and 980 < bounded.above < 1_030
-    in_groups = margin_of_losses(500, 4, 0.005)  # of two losses, in three groups at once
-    assert in_groups == pytest.approx(norm.isf(0.005 / 3) * 500 * sqrt(2), abs=3)
+    assert bounded.below == 980
+    assert bounded.deviations == pytest.approx(norm.isf(0.02))
+    assert bounded.above == pytest.approx(norm.isf(0.005) * 500, abs=1)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize(("losses", "keys"), [(0, 1), (1, 1), (5, 1), (0, 40), (5, 40)])
 def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence, losses, keys):
-    """The key's noise on either side, and the noise of the losses of any group."""
+    """The key's noise on either side, and together with that of its losses."""
     sigma = 5_000
     margins = interval_margins(sigma, confidence, losses, keys)
-    of_key = sum(norm.sf((end + 0.5) / sigma) for end in (margins.below, margins.above))
-    groups, added = (losses - 1, 2) if losses > 1 else (losses, 1)
-    of_losses = groups * norm.sf((margins.lost + 0.5 - added / 2) / (sigma * sqrt(added)))
-    failing = of_losses + 1 - (1 - of_key) ** keys
+    ends = [(end + 0.5) / sigma for end in (margins.below, margins.above)]
+    each = norm.sf([*ends, *([margins.deviations] if losses else [])])
+    failing = (1 - (1 - each) ** keys).sum()
     assert 0.99 * (1 - confidence) < failing < 1 - confidence
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("factor", [1, 4])
+def test_a_high_end_is_missed_by_the_noise_of_its_key_and_of_its_losses_together(groups, factor):
+    """Where a key has lost all that losses say: as often as is said, and hardly less."""
+    weighing = Weighing(300, 9, 10, groups, (factor,) * 300)
+    unit, sigma, keys = weighing.unit, 8 * weighing.unit, np.arange(300)
+    lost, runs, random = 400, 400, np.random.default_rng(4)
+    losses = np.zeros(weighing.losses, np.int64)
+    losses[-1] = lost * weighing.loss_unit  # of users of several groups, if there are groups
+    weights = np.full(300, (20_000 - lost) * factor * unit)
+    missed = 0
+    for _ in range(runs):
+        noise = np.rint(random.normal(0, sigma, 300 + len(losses))).astype(np.int64)
+        drawn = weights + noise[:300], losses + noise[300:], weighing, sigma, 0.95
+        missed += (count_intervals(*drawn, keys=keys)[2] < 20_000).mean()
+    # The runs' own losses move all keys of a run together; an end is cut to a whole user.
+    assert 0.02 * 0.6 < missed / runs < 0.02 * 1.3
 
 
 def test_factors_are_exact_fourth_roots_and_never_of_less_than_the_noise():
