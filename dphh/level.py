@@ -218,13 +218,13 @@ class CountsLevel(LevelOnGrid):
     def half_width(self) -> float:
         """Half an interval's width in users, not including what bounding may have removed; where
         factors differ, the mean of all counts."""
-        margins = self.margins()
-        above = margins.above / self.sigma_grid
-        if self.weighing.losses:
-            scale = self.weighing.factor * (self.weighing.unit / self.weighing.loss_unit)
-            noises = min(self.weighing.losses, 2)
-            above = margins.deviations * deviation_with_losses(noises, scale).mean()
-        return float(max(margins.below / self.sigma_grid, above) * self.sigma)
+        margins, weighing = self.margins(), self.weighing
+        above = margins.above / self.sigma_grid * self.sigma
+        if weighing.losses:
+            scale = weighing.factor * (weighing.unit / weighing.loss_unit)
+            spread = deviation_with_losses(min(weighing.losses, 2), scale) / weighing.factor
+            above = margins.deviations * super().sigma * spread.mean()
+        return float(max(margins.below / self.sigma_grid * self.sigma, above))
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"

@@ -72,9 +72,9 @@ def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class IntervalMargins:
-    """How far, in grid units, an interval extends below a noised weight; how far the un-noised one
-    may lie above it; and by how many standard deviations more it may be with what was lost (0: no
-    user is bounded)."""
+    """How far, in grid units, an interval extends below a noised weight, and how far the un-noised
+    one may lie above it; and of how many standard deviations, of its noise and that of losses
+    together, is the margin of what losses say (0: no user is bounded)."""
 
     below: int
     above: int
@@ -92,28 +92,20 @@ def interval_margins(
     """The margins with which the intervals of `keys_at_once` keys all hold with probability
     `confidence`.
 
-    Low ends fail by the keys' noises alone, which are independent. High ends have noises of losses
-    in common, and hold together at least as often as if each had its own (Harris 1960). Of keys of
-    which those are shown whose intervals begin high, `shown` is the share that is
-    (`chosen_intervals`): low ends may fail so many times as often, and high ends less often.
+    Keys have noises of losses in common, and hold together at least as often as if each had its
+    own. Of keys of which those are shown whose intervals begin high, `shown` is the share that is
+    (`chosen_intervals`): low ends may fail so many times as often.
     """
     noise = rounded_gaussian(sigma)
-    shares = (LOW_SHARE, HOLDERS_SHARE, LOSSES_SHARE) if losses else (LOW_SHARE, 1 - LOW_SHARE, 0)
-    low, holders, of_losses = (
-        _of_each_key((1 - Fraction(checked_confidence(confidence))) * share, keys_at_once)
-        for share in shares
-    )
-    if shown is not None:
-        low, holders, of_losses = low * shown, holders / (1 + holders), of_losses / 2
-    below, above = (noise.smallest_with_tail_at_most(part) - 1 for part in (low, holders))
-    return IntervalMargins(below, above, upper_quantile(float(of_losses)) if losses else 0.0)
-
-
-def _of_each_key(failing: Fraction, keys_at_once: int) -> Fraction:
-    """With which probability each of independent ends may fail, if any of them may with this."""
-    if keys_at_once == 1:
-        return failing
-    return Fraction(-expm1(log1p(-float(failing)) / keys_at_once) * (1 - _QUANTILE_MARGIN))
+    failing = 1 - Fraction(checked_confidence(confidence))
+    if keys_at_once > 1:
+        each = -expm1(log1p(-float(failing)) / keys_at_once)
+        failing = Fraction(each * (1 - _QUANTILE_MARGIN))
+    low = failing * LOW_SHARE * (1 if shown is None else shown)
+    high = failing * (HOLDERS_SHARE if losses else 1 - LOW_SHARE)
+    below, above = (noise.smallest_with_tail_at_most(part) - 1 for part in (low, high))
+    deviations = upper_quantile(float(failing * LOSSES_SHARE)) if losses else 0.0
+    return IntervalMargins(below, above, deviations)
 
 
 def upper_quantile(failing: float) -> float:
@@ -222,9 +214,10 @@ def most_with_losses(
     of_holders = most * (g / least) if least else np.inf
     lost, noises = losses_of_keys(losses, weighing, keys)
     scale = weighing.factor[keys] * (g / weighing.loss_unit)
-    together = margins.deviations * sigma * deviation_with_losses(noises, scale)
-    # Each of the noises is rounded.
-    of_losses = noised + np.maximum(lost, 0) * scale + together + (1 + noises * scale) / 2
+    alone = margins.deviations * sigma
+    together = alone * deviation_with_losses(noises, scale) + (1 + noises * scale) / 2  # rounded
+    # Never less than for the key's noise alone, however low the noise of losses is.
+    of_losses = noised + np.maximum(lost * scale + together, alone)
     rounded_up: Integers = np.ceil(np.minimum(of_losses, of_holders)).astype(np.int64)
     return rounded_up + 1  # one unit covers the rounding errors of the floats
 

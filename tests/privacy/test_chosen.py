@@ -63,7 +63,7 @@ def test_the_largest_set_that_its_own_intervals_choose_is_shown(seed):
         for i in shown
     ]
     assert low.tolist() == low_ends(noised[shown], q, weighing.unit, sigma).tolist()
-    above = margin(sigma, (ERROR - TOO_HIGH) / (1 + ERROR - TOO_HIGH))
+    above = margin(sigma, ERROR - TOO_HIGH)
     assert high.tolist() == [floor((weight + above) / weighing.unit) for weight in noised[shown]]
 
 

@@ -192,8 +192,8 @@ def test_all_that_can_fail_of_an_interval_fails_as_seldom_as_is_said(confidence,
     sigma = 5_000
     margins = interval_margins(sigma, confidence, losses, keys)
     ends = [(end + 0.5) / sigma for end in (margins.below, margins.above)]
-    each = norm.sf([*ends, *([margins.deviations] if losses else [])])
-    failing = (1 - (1 - each) ** keys).sum()
+    each = norm.sf([*ends, *([margins.deviations] if losses else [])]).sum()
+    failing = 1 - (1 - each) ** keys
     assert 0.99 * (1 - confidence) < failing < 1 - confidence
 
 
