@@ -17,7 +17,6 @@ from dphh.privacy.counts import (
     checked_confidence,
     chosen_bound,
     counts_grid_bits,
-    deviation_with_losses,
     factors_of_sizes,
     interval_margins,
     sigma_on_grid,
@@ -216,15 +215,9 @@ class CountsLevel(LevelOnGrid):
 
     @property
     def half_width(self) -> float:
-        """Half an interval's width in users, not including what bounding may have removed; where
+        """How far an interval reaches down, in users, and up where no user is bounded; where
         factors differ, the mean of all counts."""
-        margins, weighing = self.margins(), self.weighing
-        above = margins.above / self.sigma_grid * self.sigma
-        if weighing.losses:
-            scale = weighing.factor * (weighing.unit / weighing.loss_unit)
-            spread = deviation_with_losses(min(weighing.losses, 2), scale) / weighing.factor
-            above = margins.deviations * super().sigma * spread.mean()
-        return float(max(margins.below / self.sigma_grid * self.sigma, above))
+        return self.margins().below * self.sigma / self.sigma_grid
 
     def in_words(self) -> tuple[str, ...]:
         whole = f"each user counts as one for up to {self.max_items:,} of {self.keys:,} counts"
