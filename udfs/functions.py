@@ -50,6 +50,7 @@ from dphh.udfs.rules.votes import UINT64_AS_DECIMAL, random_words_of_rows, votes
 from dphh.udfs.rules.weights import (
     contributions_of_grams,
     contributions_of_words,
+    contributions_to_buckets,
     relative_weights_of_rows,
 )
 
@@ -196,6 +197,11 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         "full_purses": Function(full_purses, (LONGS, ONE_LONG), PURSE),
         "finds": Function(finds_of_users, (INTS, INTS, PURSE), PURSE),
         "caps": Function(caps_of_purses, (PURSE, ONE_DOUBLE), LONGS),
+        "contributions_to_buckets": Function(
+            contributions_to_buckets,
+            (*USERS_IDS, ROW_WORDS, ONE_INT, ONE_INT, ONE_INT),
+            WEIGHTS_TYPE,
+        ),
         "contributions_to_counts": Function(
             contributions_to_counts, (INTS, INTS, LONGS, LOOKUP), WEIGHTS_TYPE
         ),

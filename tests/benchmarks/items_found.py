@@ -2,6 +2,7 @@
 correlation of their scores with the weights that they estimate.
 
 python -m tests.benchmarks.items_found [--runs N] [--epsilons 0.5,1,2,4 --max-items 3,10,30,100]
+    [--users 1000,2800,10000]
 """
 
 import argparse
@@ -10,6 +11,7 @@ import re
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from statistics import mean
 
@@ -46,19 +48,30 @@ def weights_of(frame: pl.DataFrame, max_items: int = 100) -> pl.DataFrame:
     return held.with_columns(w=each**-0.5).group_by("item").agg(pl.col("w").sum())
 
 
+def rows_of_some(frame: pl.DataFrame, users: int, seed: int) -> pl.DataFrame:
+    """The rows of so many users, drawn by this seed; of all if there are fewer."""
+    everybody = frame["user_id"].unique().sort()
+    some = everybody.sample(min(users, len(everybody)), seed=seed)
+    return frame.filter(pl.col("user_id").is_in(some.implode()))
+
+
 def measure(
-    name: str, frame: pl.DataFrame, runs: int, asked: Sequence[tuple[float, float]], max_items: int
+    name: str,
+    frame: pl.DataFrame,
+    users: int,
+    runs: int,
+    asked: Sequence[tuple[float, float]],
+    max_items: int,
 ) -> None:
-    weights = weights_of(frame, max_items)
+    frames = [rows_of_some(frame, users, run) for run in range(runs)]
+    weights = [weights_of(each, max_items) for each in frames]
     for epsilon, delta in asked:
         for method in METHODS:
             if method == "single" and max_items > 1:
                 continue
             found, spent, order = [], [], []
-            for _ in range(runs):
-                corpus = Corpus(
-                    frame, user="user_id", text="text", split="white space", lower=False
-                )
+            for each, known in zip(frames, weights, strict=True):
+                corpus = Corpus(each, user="user_id", text="text", split="white space", lower=False)
                 with tempfile.TemporaryDirectory() as folder:
                     start = time.process_time()
                     plan = items(
@@ -76,12 +89,13 @@ def measure(
                     )
                     spent.append(time.process_time() - start)
                 found.append(len(release))
-                both = release.to_polars().join(weights, on="item")
-                order.append(spearmanr(both["score"], both["w"])[0])
-            said = f"{name}, {max_items}, ({epsilon:g}, {delta:.3g}), {method}"
+                both = release.to_polars().join(known, on="item")
+                if len(both) > 1:
+                    order.append(spearmanr(both["score"], both["w"])[0])
+            said = f"{name}, {users:,}, {max_items}, ({epsilon:g}, {delta:.3g}), {method}"
             print(
-                f"{said:<46}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s"
-                f"  scores {mean(order):.3f}",
+                f"{said:<54}{mean(found):>8,.1f}  {found}  CPU {min(spent):.2f} s"
+                f"  scores {mean(order or [0]):.3f}",
                 flush=True,
             )
 
@@ -91,6 +105,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--epsilons", help="in place of the two of docs/items.md; delta 1e-6")
     parser.add_argument("--max-items", default="100")
+    parser.add_argument("--users", default=str(USERS), help="drawn anew for each run")
     given = parser.parse_args()
     asked = [(float(e), 1e-6) for e in given.epsilons.split(",")] if given.epsilons else ASKED
     corpora = {"tweets": tweets()} if TWEETS.exists() else {}
@@ -98,8 +113,8 @@ def main() -> None:
     corpora["Zipf 1"] = drawn(1.0, 200_000, 20)
     corpora["Zipf 1.5"] = drawn(1.5, 200_000, 20)
     for name, frame in corpora.items():
-        for max_items in map(int, given.max_items.split(",")):
-            measure(name, frame, given.runs, asked, max_items)
+        for users, max_items in product(given.users.split(","), given.max_items.split(",")):
+            measure(name, frame, int(users), given.runs, asked, int(max_items))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from dphh import Corpus
 from dphh.engines import open_host
 from dphh.engines.host import Draw, Host
 from dphh.mechanisms.running import as_array
-from dphh.mechanisms.set_union.adaptive import adaptive_rounds
-from dphh.mechanisms.set_union.draws import draw_together, draw_words
+from dphh.mechanisms.set_union.draws import draw_in_order, draw_words
 from dphh.mechanisms.set_union.levels import SetUnionLevel
 from dphh.reader.rows import Limits
 from dphh.udfs.kernel.gathering import ReadWords
@@ -105,6 +104,6 @@ def in_adaptive_rounds(
     found: list[dict[tuple[str, ...], int]] = []
     with host_on(engine, corpus, randomness) as host:
         host.gather("users", ReadWords())
-        for _, passed in draw_together(host, unstored, "items", adaptive_rounds(levels)):
+        for _, passed in draw_in_order(levels, host, unstored):
             found.append({(key,): weight for key, weight in weights_in(passed).items()})
     return found

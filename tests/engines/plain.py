@@ -15,7 +15,12 @@ import pyarrow as pa
 from dphh.level import CountsLevel
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel, SingleLevel
+from dphh.mechanisms.set_union.levels import (
+    ChoiceLevel,
+    ReweighedLevel,
+    SetUnionLevel,
+    SingleLevel,
+)
 from dphh.mechanisms.trie.price import SequenceChoice, VoteLevel
 from dphh.udfs.rules.forecast import Reserve, Spending
 from tests.draws import register_draws
@@ -107,6 +112,19 @@ class Plain:
         )
         found = self.released(1)
         return {gram: found[gram] for gram in found.keys() - before.keys()}
+
+    def buckets(self, level: ChoiceLevel, purpose: str) -> dict[int, int]:
+        """The noised sum of each bucket."""
+        self.run("held_items")
+        self.run(
+            "buckets",
+            buckets=level.buckets,
+            max_items=level.max_items,
+            grid_bits=level.grid_bits,
+            sigma=level.sigma_grid,
+            purpose=purpose,
+        )
+        return dict(self.con.execute("FROM bucket_sums").fetchall())
 
     def single_items(self, level: SingleLevel, purpose: str) -> dict[Gram, int]:
         """Optimal selection; what it releases, with its noised counts."""

@@ -254,6 +254,14 @@ def roughly_counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent
     return Spent((level["rough_sigma"] / 2 ** level["rough_bits"]) ** -2)
 
 
+def buckets(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    """Once for each public bucket, whoever holds what."""
+    draws = run.asked.of(step)
+    assert of_noise(draws, level["sigma_grid"]) == level["buckets"]
+    words_for(run, step, draws, level["buckets"])
+    return Spent((level["sigma_grid"] / 2.0 ** level["grid_bits"]) ** -2)
+
+
 def vote(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     draws = run.asked.of(step)
     assert {(draw.name, draw.asked["numerator"], draw.asked["theta"]) for draw in draws} == {
@@ -317,7 +325,7 @@ def single(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
 KINDS = {
     "set_union": set_union,
     "single": single,
-    "choice": set_union,
+    "choice": buckets,
     "alone": set_union,
     "weighed": weighed,
     "pruned": pruned,

@@ -433,41 +433,51 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, of_ngrams, others, ne
     is_added_up(rounds, others, newcomer, *(2 ** (BITS + more) for more in finer))
 
 
-#: What reaches the first round's threshold, what each later round releases, and the levels that
-#: run: one round; all rounds; and one round in the place of the last two.
+#: Whether one round suffices by the buckets, what each round releases, and the levels that run.
 NOBODYS = [f"held by nobody {number}" for number in range(4)]
 WAYS = [
-    (["w0", "rare"], [[]], ["choice", "alone"]),
+    (True, [[]], ["choice", "alone"]),
     (
-        ["w0", "w1", "rare"],
+        False,
         [["w0", *NOBODYS], ["w1", "w4"], []],
         ["choice", "set_union", "weighed", "weighed"],
     ),
-    (["w0", "w1", "rare"], [["w0", "w3"], []], ["choice", "set_union", "set_union"]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("common", "released", "kinds", "epsilon", "first_bits"),
+    ("suffices", "released", "kinds", "epsilon", "first_bits"),
     [*((*way, 1.0, 9) for way in WAYS), (*WAYS[1], 0.0004, 0)],
 )
-def test_items_by_auto_whichever_way_it_goes(engine, common, released, kinds, epsilon, first_bits):
-    """The whole driver, from a price: the first round decides by what is public, and no level
-    depends on who else is there. At the small epsilon a user counts for one item in it."""
+def test_items_by_auto_whichever_way_it_goes(
+    engine, suffices, released, kinds, epsilon, first_bits, monkeypatch
+):
+    """The whole driver, from a price: the noised buckets, which are the same for both neighbours,
+    decide, and no level depends on who else is there. At the small epsilon a user counts for one
+    bucket."""
     price = price_items(epsilon=epsilon, delta=1e-5, max_items=3, counts=0)
     first, *rest = (level for level in price.levels if isinstance(level, SetUnionLevel))
-    assert (first.grid_bits, first.max_items) == (first_bits, min(3, 4**first_bits))
+    assert (first.grid_bits, first.max_items) == (first_bits, min(12, 4**first_bits))
     (bits,) = {level.grid_bits for level in rest}
+    seen: list[Counter[Any]] = []
+
+    def decided(_: Any, noisy: Any) -> bool:
+        assert len(noisy) == first.buckets
+        seen.append(Counter({key: int(sum_) for key, sum_ in enumerate(noisy) if sum_}))
+        return bool(suffices)
+
+    monkeypatch.setattr("dphh.mechanisms.set_union.auto.one_round_suffices", decided)
 
     def told(word: str, _: int) -> int:
         return (5 * [*WORDS, "rare", "odd"].index(word) ** 2 - 3) << bits + 4
 
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as host:
-            shown = Shown(host, [common, *released], told)
+            shown = Shown(host, released, told)
             ran = [done.level for done in items_levels(price, shown, unstored)]
         assert [level.kind for level in ran] == kinds
-        assert len(shown.looked) == 1 + len(released)
+        assert len(shown.looked) == len(released)
+        yield seen[-1]
         for each in shown.looked:
             yield Counter({word: weight for word, _, weight in each if weight})
 

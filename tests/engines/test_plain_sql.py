@@ -11,7 +11,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import isqrt
-from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -34,7 +33,8 @@ from dphh.mechanisms.counts.run import (
 from dphh.mechanisms.items.run import items_levels
 from dphh.mechanisms.ldp_trie.run import ldp_trie_levels
 from dphh.mechanisms.ngrams.ladder.classes import LIFTS
-from dphh.mechanisms.set_union.levels import ReweighedLevel, SetUnionLevel
+from dphh.mechanisms.set_union.auto import draw_buckets
+from dphh.mechanisms.set_union.levels import ChoiceLevel, ReweighedLevel, SetUnionLevel
 from dphh.mechanisms.trie.price import VoteLevel
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.gathering import ReadWords
@@ -118,34 +118,37 @@ def test_each_round_of_sips_is_the_plain_one(engine, rows, cap, thresholds, seed
     rows=[(user, [*"abcdefg"[user:], "h", "i"]) for user in range(5)] + [(5, [*"jklmnopq"])],
     cap=4,
     thresholds=(3000, 3000, 1),  # what no user gives anything is not released by noise
-    common=0,
     seed=1,
 )
 @given(
     rows=ROWS,
     cap=st.integers(1, 4),
     thresholds=st.tuples(*[st.integers(200, 2000)] * 3),
-    common=st.sampled_from([0, 5]),
     seed=SEEDS,
 )
 @FEW
 def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
-    engine, rows, cap, thresholds, common, seed
+    engine, rows, cap, thresholds, seed
 ):
-    """Also where one round takes the place of the later ones."""
     planned = items(epsilon=8, delta=1e-3, max_items=cap, method="adaptive").levels
     levels = [
         replace(level, threshold_grid=threshold, sigma_grid=sigma)
         for level, threshold, sigma in zip(planned, thresholds, [400, 500, 120], strict=True)
     ]
-    with (
-        patch("dphh.mechanisms.set_union.levels.LEAST_ITEMS_FOR_ROUNDS", common),
-        patch("dphh.mechanisms.set_union.adaptive.merged_round", lambda levels: levels[-1]),
-    ):
-        found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
-    ran = levels if len(found) == 3 else [levels[0], levels[2]]
+    found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
     plain = Plain(rows, SeededRandomness(seed))
-    assert plain.items_rounds(ran, followed(ran), "items") == found
+    assert plain.items_rounds(levels, followed(levels), "items") == found
+
+
+@given(rows=ROWS, buckets=st.sampled_from([3, 16]), most=st.integers(1, 4), seed=SEEDS)
+@FEW
+def test_what_auto_looks_at_is_the_plain_one(engine, rows, buckets, most, seed):
+    level = ChoiceLevel(1, most, 9, 700, 0, buckets=buckets)
+    with host_on(engine, corpus_of(rows), SeededRandomness(seed)) as host:
+        host.gather("users", ReadWords())
+        drawn = draw_buckets(host, level).to_pydict()
+    plain = Plain(rows, SeededRandomness(seed)).buckets(level, "items/choice")
+    assert dict(zip(drawn["key"], drawn["noisy"], strict=True)) == plain
 
 
 def followed(ran):

@@ -17,19 +17,17 @@ from scipy.stats import norm
 
 from dphh import Corpus, Ledger, items
 from dphh.mechanisms.items.run import items_levels
+from dphh.mechanisms.set_union.auto import BUCKETS, POPULAR, one_round_suffices
 from dphh.mechanisms.set_union.levels import (
-    LEAST_ITEMS_FOR_ROUNDS,
+    ChoiceLevel,
     ReweighedLevel,
     SetUnionLevel,
-    merged_round,
     threshold_delta,
 )
-from dphh.privacy.accounting import compose
-from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from tests.engines.levels import host_on, unstored
 
-# DP-SIPS, and what one round in the place of others costs
+# DP-SIPS
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (3, 1e-7)])
@@ -47,27 +45,6 @@ def test_sips_has_the_three_rounds_that_were_published(epsilon, delta):
         passing = -np.expm1(np.log1p(-share * delta / 2) / held)
         published = np.max(held**-0.5 + level.sigma * norm.isf(passing))
         assert level.threshold == pytest.approx(published, rel=1e-3)
-
-
-@pytest.mark.parametrize("method", ["adaptive", "auto"])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.01), (0.5, 0.03), (3, 0.01)])
-def test_one_round_alone_costs_no_more_than_those_it_replaces_compose_to(method, epsilon, delta):
-    """A ledger composes the priced rounds: two thresholds together cost a little less than the sum
-    of their deltas, so one threshold may not cost that sum."""
-    plan = items(epsilon=epsilon, delta=delta, max_items=30, method=method, counts=0)
-    first, *later = plan.levels[-3:]
-    both = first, merged_round(later)
-    alone = compose(
-        [
-            *(GaussianEvent(level.sigma) for level in both),
-            *(DeltaEvent(threshold_delta(level)) for level in both),
-        ]
-    )
-    priced = compose(plan.events[:6])
-    if isinstance(chosen := plan.events[0], ChosenUnionEvent):
-        priced = compose([GaussianEvent(chosen.rounds_sigma), DeltaEvent(chosen.rounds_delta)])
-    assert alone.infinite_loss <= priced.infinite_loss
-    assert alone.delta(epsilon) <= priced.delta(epsilon) <= delta
 
 
 # Rounds whose weights follow earlier noise
@@ -113,20 +90,30 @@ def test_later_rounds_thresholds_cover_any_weights() -> None:
         assert threshold_delta(level) > 1.0003 * threshold_delta(equal)
 
 
-# Method "auto": a first round chooses, and releases nothing.
+# Method "auto": buckets choose, and release nothing.
 
 
-@pytest.mark.parametrize("common", [LEAST_ITEMS_FOR_ROUNDS - 1, LEAST_ITEMS_FOR_ROUNDS])
-def test_common_items_choose_rounds_and_too_few_one_round(engine, written, no_noise, common):
+@pytest.mark.parametrize("popular", [POPULAR - 1, POPULAR])
+@pytest.mark.parametrize("many", [False, True])
+def test_one_round_follows_where_many_users_show_nothing_popular(popular, many):
+    """Users of whom each holds one of many items; and a few items that more of them hold."""
+    first, *_ = items(epsilon=1, delta=1e-5, method="auto").levels
+    assert isinstance(first, ChoiceLevel)
+    rng = np.random.default_rng(2)
+    noise = rng.normal(0, first.sigma_grid, (200, BUCKETS))
+    each = first.threshold_grid * (1.3 if many else 0.7) / BUCKETS
+    sums = rng.poisson(each / 2**first.grid_bits, noise.shape) * 2**first.grid_bits + noise
+    sums[:, :popular] += 8 * first.sigma_grid
+    chosen = [one_round_suffices(first, row.astype(np.int64)) for row in sums]
+    assert abs(sum(chosen) - 200 * (many and popular < POPULAR)) <= 60 * (popular < POPULAR)
+
+
+def test_what_chooses_releases_nothing(engine, written, no_noise):
     plan = items(epsilon=8, delta=1e-3, max_items=10, method="auto")
-    first, alone, *rounds = plan.levels
-    popular = int(first.threshold) + 1
-    rows = [(user, f"c{user % common}") for user in range(common * popular)]
-    rows += [(-1 - user, "rare") for user in range(int(rounds[-1].threshold) + 1)]
+    rows = [(user, f"c{user % 3}") for user in range(300)]
     with host_on(engine, written(rows), no_noise) as host:
         done = list(items_levels(plan.price, host, unstored))
-    second = alone if common < LEAST_ITEMS_FOR_ROUNDS else rounds[0]
-    assert [step.level for step in done][:2] == [first, second]
+    assert [step.level for step in done] == [plan.levels[0], *plan.levels[2:]]
     assert done[0].rows.num_rows == 0
     found = [item for step in done for item in step.rows["item"].to_pylist()]
-    assert sorted(found) == sorted([*(f"c{number}" for number in range(common)), "rare"])
+    assert sorted(found) == ["c0", "c1", "c2"]

@@ -12,7 +12,6 @@ from mpmath import mp
 from scipy.stats import norm
 
 from dphh.errors import UsageError
-from dphh.mechanisms.set_union.levels import merged_round, round_levels
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
@@ -187,23 +186,6 @@ def test_what_a_threshold_costs_is_rounded_up(threshold):
     with mp.workprec(700):
         exact = brute_delta(1360, 10, 7, threshold)
         assert exact <= mp.mpf(found) <= exact * (1 + mp.mpf(2) ** -51)
-
-
-@pytest.mark.parametrize("delta", [0.003, 0.1])
-def test_a_round_in_place_of_several_costs_what_they_compose_to(delta):
-    """Not their sum: what a ledger booked is composed."""
-    rounds = round_levels([4.0, 3.1, 2.3], [delta / 2, delta, 2 * delta], [20] * 3)
-    merged = merged_round(rounds)
-
-    def passing(level):
-        return brute_delta(level.sigma_grid, level.grid_bits, 20, level.threshold_grid)
-
-    booked = 1 - math.prod(1 - passing(level) for level in rounds)
-    assert 0.998 * booked < passing(merged) <= booked
-    precision = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
-    assert (
-        Fraction(1, merged.sigma_grid**2) <= precision < Fraction(1, (merged.sigma_grid - 1) ** 2)
-    )
 
 
 def test_a_cap_whose_share_would_round_to_nothing_is_refused():

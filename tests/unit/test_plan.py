@@ -61,7 +61,7 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
         (items, {"max_items": 30, "method": "gaussian"}, 30),
         (items, {"max_items": 30, "method": "sips"}, 3 * 30),
         (items, {"max_items": 30, "method": "adaptive"}, 3 * 30),
-        (items, {"max_items": 30, "method": "auto"}, 4 * 30),
+        (items, {"max_items": 30, "method": "auto"}, 3 * 30 + 1024),
         (items, {"counts": 0.3, "method": "gaussian"}, 10**6),
         (items, {"counts": 0.3, "method": "auto"}, 10**6),
         (dphh.counts, {"of": [["a"], ["b"], ["c"]]}, 3),

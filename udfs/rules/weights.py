@@ -26,14 +26,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Hashes, Integers, one_array, unmixed_hashes
+from dphh.udfs.arrays import (
+    Hashes,
+    Integers,
+    lengths_of,
+    lists_of,
+    one_array,
+    unmixed_hashes,
+    values_of,
+)
 from dphh.udfs.kernel.contributions import (
     ONE_W,
     HeldKeys,
     contributions_of_rows,
     dropped_pairs,
 )
-from dphh.udfs.kernel.positions import WordsWithIds
+from dphh.udfs.kernel.positions import WordsWithIds, values_of_ids
 
 #: The integer for the least w, 1/20.
 LEAST_W = ONE_W // 20
@@ -179,6 +187,31 @@ def contributions_of_words(
     all words that any user holds."""
     rule = BoundedWeights(max_items, grid_bits, salt, words.hashes().take, w)
     return contributions_of_rows(user_hashes, lengths, ids, rule, keeps_zeros=True)
+
+
+def contributions_to_buckets(
+    user_hashes: Any,
+    lengths: Any,
+    ids: Any,
+    words: WordsWithIds,
+    buckets: int,
+    max_items: int,
+    grid_bits: int,
+) -> pa.Array:
+    """`dphh_contributions_to_buckets(user_hashes, lengths, ids, words, buckets, max_items,
+    grid_bits)`: equal weights, by the buckets in which a user's words lie: a word's bucket is the
+    hash of its spelling, modulo `buckets`. A user of more than `max_items` buckets adds nothing."""
+    lists = one_array(ids)
+    held = values_of(lists)
+    hashes = values_of_ids(words.hashes(), held)
+    bucket = np.where(held < 0, -1, (hashes % np.uint64(buckets)).astype(np.int64))
+    by_count = np.append(_weights_by_key_count(grid_bits, max_items), 0)
+
+    def equal_or_nothing(held: HeldKeys) -> Integers:
+        return by_count.take(held.key_counts, mode="clip").take(held.owner)
+
+    keys = lists_of(lengths_of(lists), bucket)
+    return contributions_of_rows(user_hashes, lengths, keys, equal_or_nothing)
 
 
 def contributions_of_grams(

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil, isqrt, nextafter, prod
+from math import ceil
 from typing import Any, ClassVar
 
 from dphh.level import LevelOnGrid
@@ -107,24 +106,28 @@ class SingleLevel(SetUnionLevel):
 
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
-    """What a plan fixes for a first round of `items` that releases nothing. The number of items
-    that reach its threshold decides whether a `OneRoundAfterChoice` follows or several rounds."""
+    """What a plan fixes for a first round of `items` that releases nothing: users add to public
+    buckets of items, at most `max_items` of them, or nothing. If the buckets' noised sum reaches
+    the threshold and few of them stand out, a `OneRoundAfterChoice` follows, else several rounds.
+    """
 
     kind: ClassVar[str] = "choice"
 
+    buckets: int = 1
+
     def in_words(self) -> tuple[str, ...]:
         return (
-            "releases nothing, and decides what follows: several rounds if at least "
-            f"{with_noun(LEAST_ITEMS_FOR_ROUNDS, 'item')} reach {number(self.threshold)} users, "
-            "else one",
+            f"releases nothing, and decides what follows: one round if {self.buckets:,} buckets "
+            f"of items together reach {number(self.threshold)} users and none is much above the "
+            "others, else several",
             f"noise: {number(self.sigma)} users (one standard deviation)",
         )
 
 
 @dataclass(frozen=True)
 class OneRoundAfterChoice(SetUnionLevel):
-    """What a plan fixes for the one round that follows a `ChoiceLevel` whose threshold few items
-    reached. Method "gaussian", with one round and no choice, has a plain `SetUnionLevel`."""
+    """What a plan fixes for the one round that may follow a `ChoiceLevel`. Method "gaussian", with
+    one round and no choice, has a plain `SetUnionLevel`."""
 
     kind: ClassVar[str] = "alone"
 
@@ -160,22 +163,6 @@ def rounds_after_first(
         return after[len(ran) - 1] if len(ran) <= len(after) else None
 
     return next_round
-
-
-def merged_round(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
-    """One round that replaces these, within their budget of 1/sigma^2 and delta. Its weights are
-    equal, because if nothing is common, the first round's noised weights say almost nothing.
-
-    Its threshold costs what theirs compose to, which is what a ledger has booked, and not the sum.
-    """
-    first = rounds[0]
-    precision = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
-    # The least sigma with 1 / sigma^2 <= precision.
-    sigma_grid = isqrt(ceil(1 / precision) - 1) + 1
-    together = 1 - prod(1 - Fraction(threshold_delta(level)) for level in rounds)
-    delta, bits = nextafter(float(together), 0.0), first.grid_bits
-    sigma = sigma_grid / 2**bits  # exact, so that the level has this sigma_grid
-    return round_level(SetUnionLevel, bits, sigma, first.max_items, delta, first.round)
 
 
 def threshold_delta(level: SetUnionLevel) -> float:

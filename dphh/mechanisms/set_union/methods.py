@@ -32,6 +32,6 @@ METHODS: dict[str, SetUnionMethod] = {
     "auto": SetUnionMethod(auto.THEOREM, auto.price, auto.run, auto.draws),
     "gaussian": SetUnionMethod(gaussian.THEOREM, gaussian.price, draw_in_order, draws_in_order),
     "sips": SetUnionMethod(sips.THEOREM, sips.price, draw_in_order, draws_in_order),
-    "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, adaptive.run, draws_in_order),
+    "adaptive": SetUnionMethod(adaptive.THEOREM, adaptive.price, draw_in_order, draws_in_order),
     "single": SetUnionMethod(single.THEOREM, single.price, single.run, single.draws),
 }

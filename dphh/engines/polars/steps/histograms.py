@@ -40,6 +40,18 @@ def words_of_round(
 
 
 @step
+def buckets_of_choice(
+    host: PolarsHost, *, buckets: int, max_items: int, grid_bits: int, sigma: int, purpose: str
+) -> Tables:
+    bounding = (*USERS_COLUMNS, buckets, max_items, grid_bits)
+    sums = histogram(host, host.table("users"), "contributions_to_buckets", *bounding)
+    every = pl.LazyFrame({"key": range(buckets)}, {"key": pl.Int64})
+    weights = every.join(sums, on="key", how="left", maintain_order="left")
+    added = host.collect("buckets_of_choice", weights.with_columns(pl.col("weight").fill_null(0)))
+    return {"noised": host.noised(added, sigma, purpose)}
+
+
+@step
 def single_items(
     host: PolarsHost,
     *,
