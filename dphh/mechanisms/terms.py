@@ -96,22 +96,27 @@ MOST_ROUNDS, MOST_BY_HAND, LEAST_EPSILON_BY_HAND = 20, 1_000_000, 1e-6
 DELTA_BY_HAND = "the noise and new items, as they were given by hand"
 
 
-def checked_positive(option: str, given: Any) -> float:
-    if not _is_positive(given):
-        raise UsageError(
-            f"{option}: found {given!r}; give a number of users above 0, at most {MOST_BY_HAND:,}"
-        )
-    return float(given)
-
-
-def checked_several_positive(
-    option: str, given: Any, counts: range, advice: str
-) -> tuple[float, ...]:
-    """Refuse what is not a list of so many positive numbers."""
-    is_list = isinstance(given, (list, tuple)) and len(given) in counts
-    if not is_list or not all(map(_is_positive, given)):
-        raise UsageError(f"{option}: found {given!r}; give {advice}")
-    return tuple(map(float, given))
+def checked_by_hand(
+    lists: Mapping[str, Any], numbers: Mapping[str, Any], counts: range, advice: str
+) -> dict[str, Any]:
+    """What is given of these options, as numbers that are written in one way. `counts`, and
+    `advice` in words: how many numbers a list may have."""
+    by_hand: dict[str, Any] = {}
+    for option, given in lists.items():
+        if given is not None:
+            is_list = isinstance(given, (list, tuple)) and len(given) in counts
+            if not is_list or not all(map(_is_positive, given)):
+                raise UsageError(f"{option}: found {given!r}; give {advice}")
+            by_hand[option] = tuple(map(float, given))
+    for option, given in numbers.items():
+        if given is not None:
+            if not _is_positive(given):
+                raise UsageError(
+                    f"{option}: found {given!r}; give a number of users above 0, at most "
+                    f"{MOST_BY_HAND:,}"
+                )
+            by_hand[option] = float(given)
+    return by_hand
 
 
 def _is_positive(value: Any) -> bool:

@@ -47,9 +47,8 @@ from dphh.mechanisms.terms import (
     LevelsEventsDeltaParts,
     check_budget,
     check_max_items,
-    checked_positive,
+    checked_by_hand,
     checked_prior,
-    checked_several_positive,
     stated_epsilon,
     users_needed,
 )
@@ -126,7 +125,15 @@ def price_items(
     cost at delta, and is refused if that is more than `epsilon`.
     """
     check_choice("method", method, METHODS)
-    by_hand = _checked_by_hand(method, shares, sigma, threshold)
+    by_hand = checked_by_hand(
+        {"shares": shares},
+        {"sigma": sigma, "threshold": threshold},
+        range(1, MOST_ROUNDS + 1),
+        f"1 to {MOST_ROUNDS} positive numbers, one for each round",
+    )
+    for option in by_hand:
+        if method != (needed := "sips" if option == "shares" else "gaussian"):
+            raise UsageError(f"{option}: goes with method={needed!r}, found {method!r}")
     if domain is not None:
         beside = {
             "counts": counts is not None,
@@ -186,24 +193,6 @@ def price_items(
         counting=found_counts_of(events, max_items, counting),
         prior=given,
     )
-
-
-def _checked_by_hand(
-    method: str, shares: object, sigma: object, threshold: object
-) -> dict[str, Any]:
-    """What is given of the options of one method alone, as numbers that are written in one way."""
-    by_hand: dict[str, Any] = {}
-    if shares is not None:
-        advice = f"1 to {MOST_ROUNDS} positive numbers, one for each round"
-        rounds = range(1, MOST_ROUNDS + 1)
-        by_hand["shares"] = checked_several_positive("shares", shares, rounds, advice)
-    for option, value in (("sigma", sigma), ("threshold", threshold)):
-        if value is not None:
-            by_hand[option] = checked_positive(option, value)
-    for option in by_hand:
-        if method != (needed := "sips" if option == "shares" else "gaussian"):
-            raise UsageError(f"{option}: goes with method={needed!r}, found {method!r}")
-    return by_hand
 
 
 def _method_and_price(

@@ -30,9 +30,8 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
-    checked_positive,
+    checked_by_hand,
     checked_prior,
-    checked_several_positive,
     stated_epsilon,
 )
 from dphh.price import Price, Privacy
@@ -99,7 +98,19 @@ def price_ngrams(
     epsilon, delta = float(epsilon), float(delta)
     check_whole("max_n", max_n, most=LONGEST_NGRAM)
     check_choice("method", method, get_args(Method))
-    by_hand = _checked_by_hand(method, max_n, shares, sigma, threshold)
+    by_hand = checked_by_hand(
+        {"shares": shares, "sigma": sigma},
+        {"threshold": threshold},
+        range(max_n, max_n + 1),
+        f"{max_n} positive numbers, one for each length",
+    )
+    if method == "forecast" and by_hand:
+        raise UsageError(
+            f"{', '.join(by_hand)}: does not apply to method='forecast', the default, which "
+            "divides the budget itself; leave it out, or give method='dpne'"
+        )
+    if {"shares", "sigma"} <= by_hand.keys():
+        raise UsageError("shares, sigma: both say each length's noise; leave one of them out")
     if method == "dpne" and prior is not None:
         raise UsageError(
             f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
@@ -162,29 +173,6 @@ def price_ngrams(
         counting=found_counts,
         prior=given,
     )
-
-
-def _checked_by_hand(
-    method: str, max_n: int, shares: object, sigma: object, threshold: object
-) -> dict[str, Any]:
-    """What is given of the options of "dpne" alone, as numbers that are written in one way."""
-    lists, by_hand = {"shares": shares, "sigma": sigma}, dict[str, Any]()
-    for option, value in lists.items():
-        if value is not None:
-            advice = f"{max_n} positive numbers, one for each length"
-            by_hand[option] = checked_several_positive(
-                option, value, range(max_n, max_n + 1), advice
-            )
-    if threshold is not None:
-        by_hand["threshold"] = checked_positive("threshold", threshold)
-    if method == "forecast" and by_hand:
-        raise UsageError(
-            f"{', '.join(by_hand)}: does not apply to method='forecast', the default, which "
-            "divides the budget itself; leave it out, or give method='dpne'"
-        )
-    if len(by_hand.keys() & lists.keys()) > 1:
-        raise UsageError("shares, sigma: both say each length's noise; leave one of them out")
-    return by_hand
 
 
 def _is_number(value: object) -> bool:
