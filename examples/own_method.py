@@ -58,10 +58,10 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
     sigma = counting.sigma_of_finding(total)
     level = round_level(ReweighedLevel, grid_bits(sigma, max_items), sigma, max_items, delta / 2, 1)
     events = (
-        GaussianEvent(level.sigma, "weights by a list"),
-        DeltaEvent(threshold_delta(level), "new items over the threshold"),
+        GaussianEvent(level.sigma, note="weights by a list"),
+        DeltaEvent(threshold_delta(level), note="new items over the threshold"),
         *counting.counts_events(total),
-        DeltaEvent(spare, NOISE_TABLE_NOTE),
+        DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     shares = (("Gaussian curve", delta / 2 - spare), ("new items", delta / 2), ("draws", spare))
     return (level,), events, shares

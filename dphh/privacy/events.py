@@ -60,17 +60,13 @@ _RANGES_OF_NUMBERS = {
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step that costs privacy: numbers, which `_RANGES_OF_NUMBERS` lists, and a note for
-    people."""
+    """One step that costs privacy, in numbers, which `_RANGES_OF_NUMBERS` lists."""
 
     kind: ClassVar[str]
+    #: What the step is for, in words for people.
+    note: str = field(default="", kw_only=True, compare=False)
     #: Whether the event releases how many users hold the items found; not in the event's JSON.
     of_counts: bool = field(default=False, kw_only=True, compare=False)
-
-    @property
-    @abstractmethod
-    def note(self) -> str:
-        """What the step is for, in words for people."""
 
     @property
     @abstractmethod
@@ -97,7 +93,6 @@ class GaussianEvent(Event):
 
     kind = "gaussian"
     sigma: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -110,7 +105,6 @@ class DeltaEvent(Event):
 
     kind = "delta"
     delta: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -130,7 +124,6 @@ class SetUnionEvent(Event):
     kind = "set union"
     sigma: float
     delta: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -152,7 +145,6 @@ class ChosenUnionEvent(Event):
     delta: float
     rounds_sigma: float
     rounds_delta: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -169,7 +161,6 @@ class EpsilonDeltaEvent(Event):
     kind = "approximate"
     epsilon: float
     delta: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -186,7 +177,6 @@ class LocalEvent(Event):
 
     kind = "local"
     epsilon: float
-    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:

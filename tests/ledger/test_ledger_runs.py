@@ -129,8 +129,8 @@ def test_another_request_with_a_used_id_is_a_mistake(book, reviews):
 
 
 def test_notes_of_events_make_no_other_request(book, reviews):
-    first = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "one level")])
-    again = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, "the only level")])
+    first = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, note="one level")])
+    again = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0, note="the only level")])
     other = ask(book, None, reviews, 0.1, 1e-9, events=[GaussianEvent(60.0), DeltaEvent(1e-10)])
     assert (again.run_id, other.new) == (first.run_id, True)
     assert book.runs()[0].events[0].note == "one level"

@@ -76,7 +76,6 @@ class Laplace(Event):
 
     kind = "laplace"
     epsilon: float
-    note: str = ""
 
     @cached_property
     def cost(self) -> Cost:
@@ -152,7 +151,6 @@ def test_every_amount_of_a_cost_is_charged_by_both_accountants(name, monkeypatch
     @dataclass(frozen=True)
     class Planted(Event):
         kind = "planted"
-        note: str = ""
 
         @property
         def cost(self) -> Cost:

@@ -82,7 +82,7 @@ def test_characters_and_known_words_in_another_order_are_the_same_request():
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
     published, curators = gboard.events
-    assert published == EpsilonDeltaEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
+    assert published == EpsilonDeltaEvent(gboard.privacy.user_epsilon, 1e-10)
     assert isinstance(curators, LocalEvent)
     assert curators.epsilon == 600
     # Beside it, for messages: group privacy over 60 reports, at the delta that each of them leaves.

@@ -155,7 +155,7 @@ def counts_within_purses(total_sigma: float, options: CountsOptions) -> FoundCou
 
 
 def counts_event(sigma: float) -> GaussianEvent:
-    return GaussianEvent(sigma, COUNTS_NOTE, of_counts=True)
+    return GaussianEvent(sigma, note=COUNTS_NOTE, of_counts=True)
 
 
 def counts_event_within(

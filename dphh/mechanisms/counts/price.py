@@ -158,7 +158,8 @@ def price_counts(
         bits = counts_grid_bits(before[0])
         level = replace(level, rough_sigma=sigma_on_grid(before[0], 1, bits), rough_bits=bits)
     events = [
-        GaussianEvent(each, note) for each, note in zip([*before, of_counts], notes, strict=True)
+        GaussianEvent(each, note=note)
+        for each, note in zip([*before, of_counts], notes, strict=True)
     ]
     return Price(
         verb="counts",
@@ -185,7 +186,7 @@ def price_counts(
             delta_shares=(("Gaussian curve", delta - spare), (NOISE_TABLE_NOTE, spare)),
         ),
         finds=users_needed_by_interval(level),
-        events=(*events, DeltaEvent(spare, NOISE_TABLE_NOTE)),
+        events=(*events, DeltaEvent(spare, note=NOISE_TABLE_NOTE)),
     )
 
 

@@ -204,9 +204,9 @@ def price_ldp_trie(
         finds=_holders_needed(levels, max_length, passes),
         events=(
             EpsilonDeltaEvent(
-                whole_user, delta, "LDP TrieHH, sums; all that one user reports is replaced"
+                whole_user, delta, note="LDP TrieHH, sums; all that one user reports is replaced"
             ),
-            LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
+            LocalEvent(contributions * local_epsilon, note="LDP TrieHH, a whole user's reports"),
         ),
     )
 

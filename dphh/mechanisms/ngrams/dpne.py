@@ -131,11 +131,11 @@ def price_dpne(
     ]
     new = new_item_delta(noise, bits, max_items, threshold_grid)
     events: tuple[Event, ...] = (
-        GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
-        DeltaEvent(new, "new words over the threshold, level 1"),
-        *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
+        GaussianEvent(base.sigma, note="weighted Gaussian, level 1"),
+        DeltaEvent(new, note="new words over the threshold, level 1"),
+        *(GaussianEvent(x.sigma, note=f"weighted Gaussian, level {x.level}") for x in above),
         *counting.counts_events(total),
-        DeltaEvent(spare, NOISE_TABLE_NOTE),
+        DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     if sigma is not None or threshold is not None:
         return (base, *above), events, ((DELTA_BY_HAND, delta),)

@@ -130,7 +130,7 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         threshold_delta(alone),
         compose_sigmas([level.sigma for level in rounds]),
         nextafter(fsum(threshold_delta(level) for level in rounds), 1.0),
-        "a first look, and then one round or several, as it decides",
+        note="a first look, and then one round or several, as it decides",
     )
     shared_out = (
         (
@@ -147,7 +147,7 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
     )
     return (
         (first, alone, *rounds),
-        (chosen, *counts, DeltaEvent(spare, NOISE_TABLE_NOTE)),
+        (chosen, *counts, DeltaEvent(spare, note=NOISE_TABLE_NOTE)),
         shared_out,
     )
 

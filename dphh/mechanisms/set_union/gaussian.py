@@ -66,9 +66,11 @@ def price(
     if threshold is not None:
         level = replace(level, threshold_grid=ceil(threshold * 2**bits))
     events = (
-        SetUnionEvent(level.sigma, threshold_delta(level), "weighted Gaussian and its threshold"),
+        SetUnionEvent(
+            level.sigma, threshold_delta(level), note="weighted Gaussian and its threshold"
+        ),
         *counting.counts_events(total),
-        DeltaEvent(spare, NOISE_TABLE_NOTE),
+        DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     if by_hand:
         return (level,), events, ((DELTA_BY_HAND, delta),)

@@ -232,11 +232,11 @@ def price_rounds(
     for level in levels:
         said = f"round {level.round}"
         events += [
-            GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
-            DeltaEvent(threshold_delta(level), f"new items over the threshold, {said}"),
+            GaussianEvent(level.sigma, note=f"weighted Gaussian, {said}"),
+            DeltaEvent(threshold_delta(level), note=f"new items over the threshold, {said}"),
         ]
     events += counting.counts_events(total)
-    events.append(DeltaEvent(spare, NOISE_TABLE_NOTE))
+    events.append(DeltaEvent(spare, note=NOISE_TABLE_NOTE))
     shared_out = (
         ("Gaussian curve", delta / 2 - spare),
         ("new items over the threshold", delta / 2),

@@ -58,13 +58,13 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         ratio=noise.ratio,
         edge=noise.edge,
     )
-    found = EpsilonDeltaEvent(part * epsilon, delta_of(noise), "optimal selection")
+    found = EpsilonDeltaEvent(part * epsilon, delta_of(noise), note="optimal selection")
     events: tuple[Event, ...] = (found,)
     shares: tuple[tuple[str, float], ...] = (
         ("an item that one user alone holds, and the noise's ends", part * delta),
     )
     if counting.share:
-        spare = DeltaEvent(counting.arithmetic_delta(epsilon), NOISE_TABLE_NOTE)
+        spare = DeltaEvent(counting.arithmetic_delta(epsilon), note=NOISE_TABLE_NOTE)
         events = (found, counts_event_within([found, spare], epsilon, delta), spare)
         shares += (
             ("counts of what is found", counting.share * delta - spare.delta),

@@ -131,10 +131,10 @@ def price_trie(
     spare = checked_arithmetic_delta(counting.arithmetic_delta(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     votes, rate = _checked_theta_and_p(*growing, max_length, theta, p)
-    events: tuple[Event, ...] = (EpsilonDeltaEvent(*growing, "TrieHH, path accountant"),)
+    events: tuple[Event, ...] = (EpsilonDeltaEvent(*growing, note="TrieHH, path accountant"),)
     delta_shares: tuple[tuple[str, float], ...] = ()
     if counting.share:
-        table = DeltaEvent(spare, NOISE_TABLE_NOTE)
+        table = DeltaEvent(spare, note=NOISE_TABLE_NOTE)
         events = (*events, counts_event_within([*events, table], epsilon, delta), table)
         delta_shares = (
             (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),

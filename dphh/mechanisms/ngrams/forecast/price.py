@@ -135,13 +135,13 @@ def price_forecast(
         ),
     )
     events: tuple[Event, ...] = (
-        GaussianEvent(sigma, "all rounds of all levels"),
+        GaussianEvent(sigma, note="all rounds of all levels"),
         *(
-            DeltaEvent(of_round, f"new words over the threshold, round {number}")
+            DeltaEvent(of_round, note=f"new words over the threshold, round {number}")
             for number, of_round in enumerate(deltas, start=1)
         ),
         *(() if within_purses else counting.counts_events(sigma_with_counts)),
-        DeltaEvent(draws_delta, "draws' distance from the exact noise"),
+        DeltaEvent(draws_delta, note="draws' distance from the exact noise"),
     )
     shared_out = (
         ("Gaussian curve of all rounds together", gaussian_delta),
