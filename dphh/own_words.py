@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from dphh.errors import UsageError
 from dphh.ledger import Entry
 from dphh.ledger.entries import Manifest
 from dphh.reader.content import SPLITS
@@ -54,6 +55,8 @@ def own_words(
     may be chosen, were named by the caller, who has read them."""
     asked = manifest["parameters"]
     told = [*asked.items(), *asked["content"].items()]  # both have a `keep`
+    if days is not None and asked["content"].get("where") is None:
+        raise UsageError("days: the run has no condition on its rows; leave days out")
     numbers = [(name, number) for name, value in told for number in numbers_in(value)]
     yield "numbers", ", ".join(f"{name} {value!r}" for name, value in numbers)
     for name, value in numbers:

@@ -251,7 +251,7 @@ class Release(Exports, InNotebooks):
             table = stored_table(data)
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
-        except (pa.ArrowException, KeyError, OSError, ValueError):
+        except (pa.ArrowException, KeyError, OSError, TypeError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(

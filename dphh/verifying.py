@@ -7,6 +7,7 @@ carries besides its release, and what could not be checked.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,6 +84,8 @@ def verify(
     """
     if without_ledger and (ledger is not None or account is not None):
         raise UsageError("without_ledger: a ledger or an account is given too; leave one out")
+    if title is not None and page is None:
+        raise UsageError("title: there is no page to check; give page, or leave title out")
     files = _files_of(Path(folder))
     release = release_of_files(files[TABLE], files[MANIFEST])
     if release.is_test:
@@ -91,10 +94,7 @@ def verify(
         raise _refusal(f"it is of the run {release.run_id!r}, and not {run_id!r}")
     named = whole(Path(folder).absolute().name)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
-    lines = [("files", where), *verified(release)]
-    lines += [(WARNING, said) for said in release.privacy.warnings]
-    if release.privacy.protects == "contribution":
-        lines.append((WARNING, _ONE_ITEM))
+    lines = [("files", where), *verified(release), *_warnings_alone(release)]
     book, runs, payers = None, None, []
     if without_ledger:
         _refuse_other_bytes(files, release)
@@ -127,8 +127,6 @@ def verify(
             },
         }
     lines += _declared_public(manifest, None if runs is None else entry.analyst or entry.who)
-    if days is not None and release.manifest["parameters"]["content"].get("where") is None:
-        raise UsageError("days: the run has no condition on its rows; leave days out")
     named_groups = (
         () if groups is None else checked_groups(manifest["parameters"].get("by"), groups)
     )
@@ -139,9 +137,17 @@ def verify(
     if page is not None:
         names = [each.name for each in payers if each.name != account]
         lines += _lines_on_page(Path(page), release, book, title, top, names)
-    elif title is not None:
-        raise UsageError("title: there is no page to check; give page, or leave title out")
     return lines
+
+
+def _warnings_alone(release: Release) -> Iterator[Line]:
+    """What needs an answer whoever paid."""
+    if not _SHOWS_ATTRIBUTES:
+        yield WARNING, "whether the files have attributes, this system does not show"
+    for said in release.privacy.warnings:
+        yield WARNING, said
+    if release.privacy.protects == "contribution":
+        yield WARNING, _ONE_ITEM
 
 
 def _refusal(why: str) -> UsageError:
@@ -159,7 +165,7 @@ def _files_of(folder: Path) -> dict[str, bytes]:
             more = f" and {with_noun(len(others) - 1, 'other')}" if len(others) > 1 else ""
             raise _refusal(f"beside its two files the folder has {one_line(others[0])!r}{more}")
         for path in (folder, folder / TABLE, folder / MANIFEST):
-            if path != folder and not stat.S_ISREG(path.lstat().st_mode):
+            if path != folder and not _is_file_alone(path):
                 raise _refusal(f"{path.name} is a link, or no file")
             if _has_attributes(path):
                 raise _refusal(f"{path.name} {_ATTRIBUTES}")
@@ -181,10 +187,29 @@ _ATTRIBUTES = (
 _MOST_BYTES = 1 << 30
 
 
+#: Linux alone does, from Python.
+_SHOWS_ATTRIBUTES = hasattr(os, "listxattr")
+#: Attributes that systems give to files by themselves.
+_OF_THE_SYSTEM = {
+    *("security.selinux", "security.SMACK64", "security.ima", "security.evm", "system.nfs4_acl"),
+}
+
+
+def _is_file_alone(path: Path) -> bool:
+    """Whether it is a file, and the only name of it: by another it may be changed afterwards."""
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+
+
 def _has_attributes(path: Path) -> bool:
-    return hasattr(os, "listxattr") and any(
-        name.startswith("user.") for name in os.listxattr(path, follow_symlinks=False)
-    )
+    if not _SHOWS_ATTRIBUTES:
+        return False
+    try:
+        return not _OF_THE_SYSTEM.issuperset(os.listxattr(path, follow_symlinks=False))
+    except OSError as problem:
+        if problem.errno != errno.ENOTSUP:  # a disk that has no attributes
+            raise
+        return False
 
 
 def _stored_in(book: Ledger, run_id: str) -> Release:
@@ -329,7 +354,7 @@ def _lines_on_page(
     from dphh.report.page import page_of
 
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
+        if not _is_file_alone(path):
             raise UsageError(f"page: {path} is a link, or no file; give the page itself")
         if _has_attributes(path):
             raise UsageError(f"page: {path} {_ATTRIBUTES}. Write it again")

@@ -178,6 +178,11 @@ def declare_or_show_groups(
         click.echo(f"{account}: no groups are declared")
 
 
+def _refuse_edited(book: Ledger) -> None:
+    if (edited := book.edited()) is not None:
+        raise LedgerError(edited)
+
+
 @ledger.command()
 @click.argument("account", required=False)
 @json_option
@@ -190,8 +195,7 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
     Without ACCOUNT, also the runs that no account paid for.
     """
     book = existing_ledger(ledger_file)
-    if (edited := book.edited()) is not None:
-        raise LedgerError(edited)
+    _refuse_edited(book)
     if as_json:
         click.echo(json.dumps(statement_as_json(book, account)))
     elif account is not None:
@@ -222,7 +226,9 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 @ledger_option
 def export(file: str, replace: bool, quiet: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""
-    runs = existing_ledger(ledger_file).export(file, replace=replace)
+    book = existing_ledger(ledger_file)
+    _refuse_edited(book)
+    runs = book.export(file, replace=replace)
     if not quiet:
         click.echo(f"{with_noun(runs, 'run')} written to {file}", err=True)
 

@@ -313,7 +313,7 @@ class Accounts(InNotebooks):
             before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
             con.execute("INSERT INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
             was = "an earlier one" if before else None
-            record_change(con, "token", None, was, "a new one", analyst)
+            record_change(con, "token", None, was, "a new one", analyst, _hash_of(token))
         return token
 
     def withdraw_token(self, analyst: str) -> bool:

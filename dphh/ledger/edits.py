@@ -44,10 +44,10 @@ _ODD_ROWS = {
         f"SELECT name FROM accounts WHERE {_OF_LAST_CHANGE}"
     ),
     "the analyst {!r} has a token that nobody gave": """
-        SELECT analyst FROM tokens WHERE (
-            SELECT now FROM history WHERE what = 'token' AND history.analyst = tokens.analyst
+        SELECT analyst FROM tokens WHERE sha256 IS NOT (
+            SELECT state FROM history WHERE what = 'token' AND history.analyst = tokens.analyst
             ORDER BY id DESC LIMIT 1
-        ) IS NULL
+        )
     """,
     "the ledger has something else beside the release of the run {!r}, or in place of it": f"""
         SELECT run_id FROM runs LEFT JOIN drawn ON run = sequence

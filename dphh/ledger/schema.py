@@ -93,7 +93,7 @@ CREATE TABLE history (                  -- what owners changed
     who      TEXT NOT NULL,             -- the login name
     recorded REAL NOT NULL,
     after    INTEGER NOT NULL,          -- the sequence of the last run before it; 0 without one
-    state    TEXT                       -- JSON: the account's cap, corpus and groups since then
+    state    TEXT     -- since then: JSON of the account's cap, corpus and groups; a token's hash
 );
 """
 

@@ -132,14 +132,15 @@ def record_change(
     was: str | None,
     now: str | None,
     analyst: str | None = None,
+    token: str | None = None,
 ) -> None:
-    """Record an owner's change, inside the transaction that makes it."""
+    """Record an owner's change, inside the transaction that makes it. `token`: its hash."""
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded, after, state) "
         "SELECT :account, :analyst, :what, :was, :now, :who, :day, coalesce(max(sequence), 0), "
-        f"(SELECT {STATE} FROM accounts WHERE name = :account) FROM runs",
+        f"coalesce(:token, (SELECT {STATE} FROM accounts WHERE name = :account)) FROM runs",
         {"account": account, "analyst": analyst, "what": what, "was": was, "now": now,
-         "who": login_name(), "day": start_of_today()},
+         "token": token, "who": login_name(), "day": start_of_today()},
     )  # fmt: skip
 
 

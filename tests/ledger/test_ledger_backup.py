@@ -11,6 +11,7 @@ import pytest
 from dphh import Corpus
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Ledger
+from dphh.ledger.tables import STATE
 from tests.ledger.asked import ask, settled, tampered
 
 
@@ -135,9 +136,11 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),
         ("UPDATE sqlite_sequence SET seq = 0", "counts its runs otherwise than dphh"),
         ("INSERT INTO tokens VALUES ('Erika', 'hash')", "analyst 'Erika' has a token that nobody"),
+        ("UPDATE tokens SET sha256 = 'other'", "the analyst 'alice' has a token that nobody gave"),
         ("UPDATE accounts SET source = 'Erika'", "the account 'reviews': its cap, data"),
         (
-            "UPDATE accounts SET source = 9; UPDATE history SET state = json_set(state,'$[1]','9')",
+            "UPDATE accounts SET source = 9; UPDATE history SET state = "
+            f"(SELECT {STATE} FROM accounts) WHERE id = 1",
             "an account or a change has something that dphh cannot read",
         ),
         ("UPDATE history SET what = 'Erika' WHERE id = 2", "cannot read"),

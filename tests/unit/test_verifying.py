@@ -1,5 +1,6 @@
 """The gate: a folder passes if it is what a ledger has stored of a paid run, and nothing else."""
 
+import errno
 import json
 import os
 import shutil
@@ -108,6 +109,9 @@ PASSENGERS = {
     "a mark before the text": (lambda out: edit_text(out, "{", "\ufeff{"), "is not JSON"),
     "a linked manifest": (lambda out: linked(out / MANIFEST, out), "release.json is a link"),
     "a linked table": (lambda out: linked(out / TABLE, out), "release.parquet is a link"),
+    "a file with another name": (
+        lambda out: (out.parent / "mine").hardlink_to(out / MANIFEST), "release.json is a link"
+    ),
     "a linked folder": (lambda out: linked(out, out), "is a link or a file"),
     "no file": (fifo, "is a link, or no file"),
     "nothing": (lambda out: (out / TABLE).unlink(), "could not be read"),
@@ -125,15 +129,27 @@ def test_nothing_leaves_with_a_release(out, book, what, without_ledger):
 
 
 @pytest.mark.parametrize("name", ["", TABLE, MANIFEST])
-def test_no_attribute_of_a_file_leaves(out, book, monkeypatch, name):
+@pytest.mark.parametrize("attribute", ["user.phone", "trusted.phone", "security.phone"])
+def test_no_attribute_of_a_file_leaves(out, book, monkeypatch, name, attribute):
     """Copies such as `tar --xattrs` carry them. Not every file system has them."""
-    named = {str(out / name): ["user.phone"]}
+    named = {str(out / name): [attribute]}
     monkeypatch.setattr(
         os, "listxattr", lambda path, **_: ["security.selinux", *named.get(str(path), [])],
         raising=False,
     )  # fmt: skip
     with pytest.raises(UsageError, match="has extended attributes"):
         verify(out, ledger=book)
+
+
+def test_where_attributes_are_not_shown_the_gate_says_so(out, book, monkeypatch):
+    def unsupported(path, **_):
+        raise OSError(errno.ENOTSUP, "no attributes on this disk")
+
+    monkeypatch.setattr(os, "listxattr", unsupported, raising=False)
+    assert not warnings_in(verify(out, ledger=book))
+    monkeypatch.setattr("dphh.verifying._SHOWS_ATTRIBUTES", False)
+    (told,) = warnings_in(verify(out, ledger=book))
+    assert told == "whether the files have attributes, this system does not show"
 
 
 def test_no_attribute_of_a_page_leaves(out, book, monkeypatch, tmp_path):
@@ -404,8 +420,9 @@ def test_nothing_is_said_of_a_ledger_that_was_edited(dphh, out, book, edit):
     assert [dphh(*show, *which)[0] for which in ((), ("notes",), ("--json",))] == [0, 0, 0]
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute(f"UPDATE runs SET {edit}")
-    for which in ((), ("notes",), ("notes", "--json")):
-        code, said, why = dphh(*show, *which)
+    export = ("ledger", "export", out.parent / "runs.csv", "--ledger", book.path)
+    for asked in (show, (*show, "notes"), (*show, "notes", "--json"), export):
+        code, said, why = dphh(*asked)
         assert code == 1 and "likely" not in said
         assert "is not what its release.json says. Somebody edited the ledger's file" in why
 
