@@ -24,7 +24,7 @@ whole number, and both tails are upper bounds from the noise's table: no floats 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count, pairwise
 from math import isqrt, nextafter
 
@@ -133,6 +133,7 @@ NUMBER_OF_WEIGHT_INTERVALS = 256
 MOST_SINGLE_ITEM_TAIL = Fraction(149, 1000)
 
 
+@lru_cache(maxsize=64)  # a threshold is certified, and then priced
 def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> Fraction:
     """The largest sum, for any weights, of the probabilities that a user's new items pass, rounded
     up; 1 if the theorem does not apply."""

@@ -6,6 +6,7 @@ registered.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -67,25 +68,47 @@ def kept(reserve: Reserve | None) -> list[int]:
     return [0, 0, 0] if reserve is None else [reserve.each, reserve.least, reserve.most]
 
 
+class CurrentRandomness:
+    """That of the plain run whose query is run."""
+
+    of_run: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of_run, name)
+
+
+CURRENT = CurrentRandomness()
+
+
+@cache
+def instance() -> duckdb.DuckDBPyConnection:
+    """One DuckDB with the functions: to open it takes longer than most of what is run in it."""
+    con = duckdb.connect(config={"threads": 1})
+    register_draws(con, CURRENT)
+    con.execute(specified("functions").replace("TEMP MACRO", "MACRO"))
+    return con
+
+
 class Plain:
+    """A run, with temporary tables of its own."""
+
     def __init__(self, rows: Rows, randomness: Any, *, users: str | None = None) -> None:
         """`users`: an expression over the column `who`, for users of types that Arrow has not."""
         self.randomness = randomness
-        self.con = duckdb.connect(config={"threads": 1})
-        register_draws(self.con, randomness)
-        self.con.execute(specified("functions"))
+        self.con = instance().cursor()
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
         groups = pa.array([row[2] if len(row) > 2 else None for row in rows], pa.string())
         table = pa.table({"who": who, "tokens": tokens, "group_name": groups})
         self.con.register("given", table)
         self.con.execute(
-            f"CREATE VIEW tokens_of_rows AS SELECT {users or 'who'} AS user_id, * FROM given"
+            f"CREATE TEMP VIEW tokens_of_rows AS SELECT {users or 'who'} AS user_id, * FROM given"
         )
         self.run("texts")
         self.run("nothing_yet")
 
     def run(self, name: str, **parameters: Any) -> None:
+        CURRENT.of_run = self.randomness
         for statement in self.con.extract_statements(specified(name)):
             named = {name: parameters[name] for name in statement.named_parameters}
             self.con.execute(statement, named or None)
@@ -386,7 +409,7 @@ class Plain:
 
     def _tell(self, table: str, rows: Any) -> None:
         self.con.register("handed_over", rows)
-        self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM handed_over")
+        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM handed_over")
         self.con.unregister("handed_over")
 
     def forget(self, level: int) -> None:

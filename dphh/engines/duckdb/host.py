@@ -91,10 +91,10 @@ class DuckDBHost(OneProcessHost):
 
     def gather(self, table: str, reading: ReadWords) -> None:
         """The column `words` is NULL, because ids are word ids of the whole run."""
-        self.drop(table)
+        self.forget_brought_values(table)
         with replace_duckdb_errors("gather_texts"):
             self.con.execute(
-                f"CREATE TEMP TABLE {table} (block BIGINT, user_hashes BIGINT[], "
+                f"CREATE OR REPLACE TEMP TABLE {table} (block BIGINT, user_hashes BIGINT[], "
                 "lengths INTEGER[], ids INTEGER[], words VARCHAR[])"
             )
             for rows in self.whole_users(reading, self.words):
@@ -143,10 +143,10 @@ class DuckDBHost(OneProcessHost):
         self._objects.clear()
 
     def put(self, table: str, rows: Any) -> None:
-        self.drop(table)
+        self.forget_brought_values(table)
         self.con.register("put", rows)
         with replace_duckdb_errors(table):
-            self.con.execute(f"CREATE TEMP TABLE {table} AS FROM put")
+            self.con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM put")
         self.con.unregister("put")
 
     def rename_replacing(self, table: str, name: str) -> None:
