@@ -80,9 +80,7 @@ def test_no_neighbour_passes_delta_and_a_threshold_one_lower_lets_one(
     sigma = math.ceil(gaussian_sigma(epsilon, curve * delta) * 2**bits)
     noise = rounded_gaussian(sigma)
     threshold = new_item_threshold(noise, bits, max_items, new * delta)
-    claimed = SetUnionEvent(
-        sigma / 2**bits, new_item_delta(noise, bits, max_items, threshold), "set union"
-    )
+    claimed = SetUnionEvent(sigma / 2**bits, new_item_delta(noise, bits, max_items, threshold))
     assert brute(epsilon, sigma, bits, threshold, max_items) <= compose([claimed]).delta(epsilon)
     assert compose([claimed]).delta(epsilon) <= delta
     assert brute(epsilon, sigma, bits, threshold - 1, max_items) > delta
