@@ -374,7 +374,10 @@ class Shown:
             sums = [self._told(word, len(self.looked) - 1) for word in words.to_pylist()]
             keys = words if self.name == "spark" else pa.array(self.words.ids(words), pa.int64())
             rows = pa.table({"key": keys, "noisy_sum": pa.array(sums, pa.int64())})
-            self._host.put("sums_so_far", rows)
+            if self.name == "spark":  # there a table that is put is no table of the run
+                self._host.write("sums_so_far", self._host.spark.createDataFrame(rows))
+            else:
+                self._host.put("sums_so_far", rows)
 
     def take(self, step: str, **parameters: Any) -> Any:
         if step != "released_words":

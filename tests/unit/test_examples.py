@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
@@ -119,3 +120,27 @@ def test_equal_seeds_of_a_papers_baseline_find_the_same():
     baseline = dpsu.priced("all", max_n=3, epsilon=4.0, delta=1e-4, max_items=3)
     one, two = (dpsu.found_by(baseline, corpus, randomness=SeededRandomness(1)) for _ in range(2))
     assert len(one) > 20 and one.equals(two)
+
+
+@pytest.mark.parametrize(("most", "alpha"), [(4, None), (6, None), (16, None), (4, 4.0), (6, 6.0)])
+def test_rerouting_moves_sums_by_no_more_than_one(most, alpha):
+    """A newcomer among a crowd, of whose items some are far above tau; and at random. A smaller
+    divisor than the proof's is seen to be wrong."""
+    rerouting = pytest.importorskip("baselines.rerouting")
+    rng, worst = np.random.default_rng(most), 0.0
+
+    def sums(rows):
+        user = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        found = rerouting.rerouted_sums(user, np.concatenate(rows), 1.0, most, alpha)
+        return np.pad(found, (0, 40 - len(found)))
+
+    for trial in range(400):
+        items = int(rng.integers(most, 2 * most + 1))
+        rows = [rng.permutation(items)[: rng.integers(1, most + 1)] for _ in range(8)]
+        if trial % 2:  # all of the newcomer's excess comes back to the newcomer
+            rows = [*([np.arange(most // 2)[place : place + 1]] * 60 for place in range(most // 2))]
+            rows = [row for same in rows for row in same]
+        new = np.arange(most) if trial % 2 else rng.permutation(items)[: rng.integers(1, most + 1)]
+        worst = max(worst, float(np.linalg.norm(sums([*rows, new]) - sums(rows))))
+    assert (worst > 1.001) == (alpha is not None)
+    assert worst <= 1 + 1e-9 or alpha is not None
