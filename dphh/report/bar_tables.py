@@ -31,6 +31,7 @@ from dphh.report.sentences import (
     joiner_of,
     meaning_of_counts,
     meaning_of_scores,
+    range_in_words,
 )
 from dphh.report.wordings import Tokens, Wording
 from dphh.wording.lines import with_noun
@@ -101,13 +102,27 @@ class Table:
         names = (TOGETHER if group is None else group for group in self.groups)
         return tuple(named(self.by, [name]) for name in names)
 
-    def highest(self, place: int, most: int) -> Sequence[Row]:
-        """The rows of this column's highest numbers of people, of those that are clearly above
-        0."""
-        bars = [(row.bars[place], row) for row in self.rows]
-        clear = [(bar.value or 0, row) for bar, row in bars
-                 if bar.low is not None and not is_weak(bar.low, bar.high)]  # fmt: skip
-        return [row for _, row in sorted(clear, key=lambda each: -each[0])[:most]]
+    def highest(self, place: int) -> Mapping[str, str]:
+        """This column's highest numbers of people, if they are clearly above 0. Of a group: the
+        highest, and all whose ranges overlap with its."""
+        every = [(row.bars[place], row.wording) for row in self.rows]
+        bars = [(is_weak(bar.low, bar.high), -(bar.value or 0), bar.low or 0, bar.high or 0, text)
+                for bar, text in every if bar.low is not None]  # fmt: skip
+        first, *_ = sorted(bars) or [(True, 0, 0, 0, "")]
+        return {
+            text: range_in_words(low, high) if weak else f"{-number:,.0f}"
+            for weak, number, low, high, text in sorted(bars)
+            if not first[0] and (high >= first[2] if self.by else not weak)
+        }
+
+    @property
+    def sizes(self) -> tuple[float, float] | None:
+        """The smallest and the largest number of people of its rows, if these are known."""
+        if self.groups[0] is not None or self.count > len(self.rows):
+            return None
+        bars = [row.bars[0] for row in self.rows]
+        numbers = [bar.value for bar in bars if bar.value is not None and bar.low is not None]
+        return (min(numbers), max(numbers)) if numbers else None
 
 
 def named(by: str, groups: Sequence[str]) -> str:

@@ -19,8 +19,16 @@ from dphh.report.change import (
 )
 from dphh.report.phrases import Found, found_in
 from dphh.report.rows import rows_of
-from dphh.report.sentences import Released, are_periods, counting_of, joiner_of
+from dphh.report.sentences import (
+    Released,
+    about_in_words,
+    are_periods,
+    counting_of,
+    has_every_given_item,
+    joiner_of,
+)
 from dphh.report.wordings import Tokens
+from dphh.wording.lines import with_noun
 
 #: A difference as `compared` has it: its numbers, and what is said of it.
 Difference = Mapping[str, Any]
@@ -45,24 +53,26 @@ class Comparison:
     gone: Sequence[str]
     #: What the intervals mean.
     meaning: str
+    #: What is said of those that the later side has alone.
+    absent: str
 
     @property
     def headline(self) -> str:
         """How many rose, and so on."""
         by_groups = len({group for _, group in self.differences}) > 1
-        side = self.before + (", group by group" if by_groups else "")
-        return f"Compared with {side}: {self.counts(ROSE, FELL, UNTOLD)}."
+        side, noun = (", group by group", "number") if by_groups else ("", "phrase")
+        return f"Compared with {self.before}{side}: {self.counts(noun, ROSE, FELL, UNTOLD)}."
 
-    def counts(self, *words: str) -> str:
+    def counts(self, noun: str, *words: str) -> str:
         """Of how many phrases each of these words is said, how many have no number before, and what
         rose and fell beside them."""
         told = Counter(difference["change"] for *_, difference in self.moves)
-        every = {word: told[word] for word in words}
-        every[f"no number for {self.before}"] = len(self.new)
-        for word in (ROSE, FELL):
-            every[f"other words and phrases that {word}"] = self.beside.get(word, 0)
-        said = [f"{word}: {number:,}" for word, number in every.items() if number]
-        return ", ".join(said if self.moves else ["no phrase is in both", *said])
+        said = [f"{word}: {with_noun(told[word], noun)}" for word in words if told[word]]
+        if self.new:
+            said.append(f"{self.absent}: {with_noun(len(self.new), 'phrase')}")
+        beside = [(word, self.beside[word]) for word in (ROSE, FELL) if self.beside.get(word)]
+        said += [f"other words and phrases that {word}: {number:,}" for word, number in beside]
+        return "; ".join(said if self.moves else ["no phrase is in both", *said])
 
 
 def comparison(
@@ -99,7 +109,10 @@ def comparison(
     moves.sort(key=_order)
     meaning = meaning_of_changes(*(side.release.manifest for side in sides))
     beside = aside if found.phrases else Counter[str]()
-    return Comparison(*_names(*sides), differences, moves, beside, *alone, meaning)
+    now, before = _names(*sides)
+    is_counted = earlier is None or has_every_given_item(earlier.manifest)
+    absent = f"no number for {before}" if is_counted else f"not found in {before}"
+    return Comparison(now, before, differences, moves, beside, *alone, meaning, absent)
 
 
 def _order(move: tuple[str, str | None, Difference]) -> tuple[int, int]:
@@ -124,6 +137,12 @@ def _names(later: Side, earlier: Side) -> tuple[str, str]:
 def name_of(release: Released) -> str:
     """What a reader calls it: of which rows it is, or its folder; "" without both."""
     return rows_of(release.manifest) or release.name
+
+
+def moved_in_words(of: Difference) -> str:
+    """What a number was, and what it is."""
+    before = about_in_words(of["before"], of["low_before"], of["high_before"])
+    return f"{before} → {about_in_words(of['users'], of['low_now'], of['high_now'])}"
 
 
 def in_words(difference: Difference) -> str:

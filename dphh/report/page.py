@@ -11,7 +11,6 @@ promise is below.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,10 +22,10 @@ from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, named, tables_of
-from dphh.report.moves import Comparison, comparison, name_of
+from dphh.report.moves import Comparison, comparison, moved_in_words, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
-from dphh.report.rows import is_early, released_in_words
+from dphh.report.rows import early_day, released_in_words
 from dphh.report.sentences import Manifest, Released, counting_of, groups_of, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
@@ -41,7 +40,7 @@ MOST_FOLDED_ROWS = 5_000
 MOST_CARD_ROWS = 5
 #: The most groups that stand side by side. More are below one another.
 MOST_COLUMNS = 7
-#: How many phrases come first: of the highest numbers, that rose, that fell, mostly in one group.
+#: How many phrases come first: of the highest numbers, that rose, that fell.
 MOST_FINDINGS = 3
 
 
@@ -56,8 +55,8 @@ class Part:
     meaning: str
     #: How it differs from an earlier release, or its last period from the one before.
     changes: Comparison | None
-    #: When that earlier release was made, if that was early.
-    early: str = ""
+    #: The manifest of that earlier release; empty without one.
+    earlier: Manifest
     #: The part before it of the same rows, all together, whose words, order and totals it follows.
     whole: Part | None = None
     #: The parts after it that this is so of.
@@ -70,24 +69,37 @@ class Part:
 
     @property
     def highest(self) -> Sequence[tuple[str, Mapping[str, str]]]:
-        """For all people (""), or for each group, or the last period: the phrases of the highest
-        numbers, with these, if there are more phrases."""
+        """For all people (""), each group, or the last period: the phrases of the highest numbers,
+        with these, if there are more phrases."""
         if not self.tables or self.tables[0].count <= MOST_FINDINGS:
             return []
         table = self.tables[0]
         names = table.names if len(table.groups) > 1 else ("",)
-        first = [table.highest(place, MOST_FINDINGS) for place in range(len(names))]
-        lists = [{row.wording: row.bars[place].number_text for row in rows}
-                 for place, rows in enumerate(first)]  # fmt: skip
-        return [*zip(names, lists, strict=True)][-1 if self.are_periods else 0 :]
+        lists = [(name, table.highest(place)) for place, name in enumerate(names)]
+        return lists[-1 if self.are_periods else 0 :]
+
+    @property
+    def highest_by_group(self) -> Mapping[str, str]:
+        """Of each phrase the groups in which its number alone is the highest, with this."""
+        said: dict[str, list[str]] = {}
+        for name, phrases in chain.from_iterable(part.highest for part in self.by_groups):
+            for text, number in phrases.items() if len(phrases) == 1 else ():
+                said.setdefault(text, []).append(f"{name}: {number}")
+        return {text: ", ".join(groups) for text, groups in said.items()}
 
     def moved(self, word: str) -> Mapping[str, str]:
-        """The phrases that rose, or fell, that first of which most is sure, and in which groups."""
+        """The phrases that rose, or fell, that first of which most is sure: their numbers, and in
+        which groups."""
         moves = self.changes.moves if self.changes else ()
-        moved = {(text, group): None for text, group, of in moves if of["change"] == word}
+        moved = {(text, group): of for text, group, of in moves if of["change"] == word}
         by = self.tables[0].by if self.tables else ""
         groups = groups_of(self.release.manifest) if by else ()
-        return {text: named(by, [of for of in groups if (text, of) in moved]) for text, _ in moved}
+        said = {text: named(by, [of for of in groups if (text, of) in moved])
+                or f"{moved_in_words(of)} people" for (text, _), of in moved.items()}  # fmt: skip
+        for part in self.by_groups:
+            said |= {text: f"{said[text]}; {in_groups}"
+                     for text, in_groups in part.moved(word).items() if text in said}  # fmt: skip
+        return said
 
     @property
     def mostly(self) -> Mapping[str, Sequence[str]]:
@@ -98,17 +110,6 @@ class Part:
                 if row.place:
                     groups.setdefault(row.wording, []).append(row.place)
         return groups
-
-    @property
-    def only_mostly(self) -> Mapping[str, Sequence[str]]:
-        """Those of a group that fewer than half of the phrases are mostly in: more may only be
-        where most people are."""
-        often = Counter(chain.from_iterable(self.mostly.values()))
-        return {
-            text: ", ".join(groups)
-            for text, groups in self.mostly.items()
-            if all(2 * often[group] < self.tables[0].count for group in groups)
-        }
 
     def has_groups_before(self, row: Row) -> bool:
         """Whether further parts have a number of it from an earlier release."""
@@ -131,20 +132,11 @@ class Part:
 
     @property
     def fewest(self) -> int:
-        """The smallest number of people of a phrase, of all that are shown; 0 if none is known.
-
-        By groups without a sum there is no one number of a phrase."""
+        """The smallest number of people of a phrase, of all that are shown; 0 if none is known."""
         if sentences.has_every_given_item(self.release.manifest) or self.found.number != "users":
             return 0
-        of = (
-            table
-            for table in self.tables
-            if table.kind.startswith(("phrase", "further phrase"))
-            and table.groups[0] is None
-            and table.count == len(table.rows)
-        )
-        numbers = [row.bars[0].value for table in of for row in table.rows]
-        return int(min((number for number in numbers if number is not None), default=0))
+        of = (table for table in self.tables if table.kind.startswith(("phrase", "further phrase")))
+        return int(min((table.sizes[0] for table in of if table.sizes), default=0))
 
     @property
     def floor(self) -> int:
@@ -205,10 +197,9 @@ def _part(
 ) -> Part:
     changes = comparison(release, earlier, found)
     tables = tables_of(release, most_rows, found, of_whole=whole is not None)
-    then = earlier.manifest if earlier else {}
-    early = released_in_words(then) if is_early(then) else ""
     meaning = meaning_of_numbers(release, tables)
-    return Part(release, found, tables, meaning, changes, early, whole)
+    before = earlier.manifest if earlier else {}
+    return Part(release, found, tables, meaning, changes, before, whole)
 
 
 def _is_whole_of(whole: Manifest, groups: Manifest) -> bool:
@@ -253,5 +244,5 @@ def _template() -> Template:
     made.filters["visible_text"] = visible_text
     made.filters["unbroken"] = unbroken
     made.filters["promise_in_short"] = sentences.promise_in_short
-    made.globals |= {"say": sentences, "lines": plan_lines}
+    made.globals |= {"say": sentences, "lines": plan_lines, "early_day": early_day}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

@@ -87,17 +87,17 @@ def _days_in_words(first: date | None, end: date | None) -> str:
 def released_in_words(manifest: Mapping[str, Any]) -> str:
     """When the release was made, or "" in manifests that somebody wrote without it."""
     day = _date_of(str(manifest.get("day", "")))
-    early = ", before this period ended" if is_early(manifest) else ""
+    early = ", before this period ended" if early_day(manifest) else ""
     return "" if day is None else f"released on {_day(day)}{early}"
 
 
-def is_early(manifest: Mapping[str, Any]) -> bool:
-    """Whether it was made before the last of the days that it reads was over."""
+def early_day(manifest: Mapping[str, Any]) -> str:
+    """The day it was made on, if that was before the last of the days that it reads was over."""
     day = _date_of(str(manifest.get("day", "")))
     where = str(manifest.get("parameters", {}).get("content", {}).get("where"))
     ends = [found["value"] for found in re.finditer(_ONE, where) if found["sign"] == "<"]
     dates = [end for each in ends if (end := _date_of(_plain(each))) is not None]
-    return day is not None and _is_plain(where) and any(day < end for end in dates)
+    return _day(day) if day and _is_plain(where) and any(day < end for end in dates) else ""
 
 
 def _day(day: date) -> str:

@@ -161,6 +161,10 @@ def group_in_words(users: float, low: float, high: float) -> str:
     return said if is_weak(low, high) else f"{users:,.0f} ({said})"
 
 
+def about_in_words(users: float, low: float, high: float) -> str:
+    return range_in_words(low, high) if is_weak(low, high) else f"about {users:,.0f}"
+
+
 def people_in_words(users: float, low: float, high: float) -> str:
     said = range_in_words(low, high)
     return f"{said} people" if is_weak(low, high) else f"about {users:,.0f} people ({said})"

@@ -106,7 +106,7 @@ def test_a_terminal_says_what_rose_and_what_fell(monkeypatch):
     now = counted({"cold soup": (900, 880, 920), "soup": (950, 930, 970), "日本": (7, 0, 27)})
     before = of_run(counted({"cold soup": (100, 80, 120), "soup": (150, 130, 170)}), "earlier")
     said = changes_text(now, before, 25).splitlines()
-    assert said[0] == "Compared with the earlier release: rose: 1."
+    assert said[0] == "Compared with the earlier release: rose: 1 phrase."
     assert "at most 5% is expected not to have" in " ".join(" ".join(said).split())
     row = said[-1]
     assert " ".join(row.split()) == "cold soup 100 -> 900 rose by at least 772"
@@ -115,7 +115,7 @@ def test_a_terminal_says_what_rose_and_what_fell(monkeypatch):
     weeks = ["2026-W46", "2026-W47"]
     people = {"a b": {weeks[0]: (9, 0, 29), weeks[1]: (99, 79, 119)}}
     said = changes_text(within_country(people, weeks), None, 25)
-    assert said.startswith("Compared with 2026-W46: rose: 1.")
+    assert said.startswith("Compared with 2026-W46: rose: 1 phrase.")
     assert said.endswith("9 -> 99  rose by at least 62")
     country = within_country({"a b": {"\x1b[31m": (9, 0, 29)}}, ["\x1b[31m"])
     assert "\x1b" not in changes_text(country, of_run(country, "earlier"), 25)
