@@ -19,9 +19,9 @@ from dphh.public.asked import with_public_knowledge
 from dphh.reader.corpus import Corpus, corpus_from_json
 from dphh.registry import COUNTS, ITEMS, LDP_TRIE, NGRAMS, TRIE, VERBS, Verb, price_again
 from dphh.run import run as run_plan
+from dphh.wording.lines import printable_json
 from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import Options, check_utf8, checked_call, python_value
-from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
     from dphh.detection import Detection, Profile

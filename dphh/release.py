@@ -19,9 +19,9 @@ from dphh.files.whole_files import unwritable_error, write_unless_other_file, wr
 from dphh.price import Privacy
 from dphh.privacy.events import Event, events_from_json
 from dphh.reader.paths import local_path_to_write
+from dphh.wording.lines import printable_json
 from dphh.wording.notebook import InNotebooks
 from dphh.wording.options import check_choice, checked_call
-from dphh.wording.unseen import printable_json
 
 if TYPE_CHECKING:
     import pandas as pd

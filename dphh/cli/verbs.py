@@ -34,8 +34,8 @@ from dphh.report.plan_lines import plan_text
 from dphh.report.sentences import number_of_items
 from dphh.run import HELP as RUN_HELP
 from dphh.run import Note
+from dphh.wording.lines import printable_json
 from dphh.wording.options import respell_options
-from dphh.wording.unseen import printable_json
 
 _options_of_any_run = with_options(
     grouped_option(

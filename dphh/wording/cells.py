@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dphh.wording.unseen import UNSEEN
+from dphh.wording.lines import UNSEEN
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,8 +16,7 @@ from dphh import UsageError
 from dphh.columns import digest_of
 from dphh.errors import CONTROL_CHARACTERS
 from dphh.report.phrases import is_maximal
-from dphh.wording.lines import one_line, visible_text
-from dphh.wording.unseen import replace_invisible
+from dphh.wording.lines import one_line, replace_invisible, visible_text
 from tests.report.every import release_of
 from tests.report.made import CONTENT, PHRASES, counted, items, ladder, trie, within_country
 

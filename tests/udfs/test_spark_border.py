@@ -29,7 +29,7 @@ from tests.conftest import HERE
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
 from dphh.engines.spark import blocks as gathering
-from dphh.engines.spark import functions as border
+from dphh.engines.spark import dialect as border
 from dphh.engines.spark.blocks import keys_of_blocks, part_of_key, values_of_keys
 from dphh.engines.spark.dialect import spark_sql, statements
 

@@ -1,4 +1,5 @@
 """The engine for corpora that outgrow one machine: Spark makes each level, and keeps it.
 
-Begin at `host.py`; `blocks.py` has whole users as rows, `dialect.py` the texts of `sql/`.
+Begin at `host.py`; `blocks.py` has whole users as rows, `dialect.py` the steps of `sql/` and the
+functions that they call.
 """

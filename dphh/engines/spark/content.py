@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.engines.spark.functions import register_arrow
+from dphh.engines.spark.dialect import register_arrow
 from dphh.errors import CorpusError, UsageError
 from dphh.reader.conditions import check_patterns
 from dphh.reader.content import Content

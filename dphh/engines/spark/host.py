@@ -37,8 +37,13 @@ from dphh.engines.host import Host, Lookup
 from dphh.engines.spark import blocks
 from dphh.engines.spark.cluster import check_workers, find_or_start_spark, is_of_connect
 from dphh.engines.spark.content import frame_of, open_corpus
-from dphh.engines.spark.dialect import spark_sql, statements
-from dphh.engines.spark.functions import refuse_large_object, register, register_arrow
+from dphh.engines.spark.dialect import (
+    refuse_large_object,
+    register,
+    register_arrow,
+    spark_sql,
+    statements,
+)
 from dphh.reader.corpus import Corpus
 from dphh.reader.failures import EngineFailures
 from dphh.reader.identity import digest_of_sum, sums_of_batches
