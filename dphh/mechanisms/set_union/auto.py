@@ -97,11 +97,14 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         )
         return event, counting.counts_events(rounds)
 
-    def exceeds_delta(parts: int) -> bool:
-        event, counts = union_and_counts_events(parts / DELTA_PARTS)
-        return compose([event, *counts, DeltaEvent(spare)]).delta(epsilon) > delta
+    def suffices(parts_left: int) -> bool:
+        """Whether what follows costs at most delta, if it has all parts but these."""
+        if parts_left >= DELTA_PARTS:
+            return True
+        event, counts = union_and_counts_events(1 - parts_left / DELTA_PARTS)
+        return compose([event, *counts, DeltaEvent(spare)]).delta(epsilon) <= delta
 
-    most = least_whole(exceeds_delta, 0, DELTA_PARTS) - 1
+    most = max(DELTA_PARTS - least_whole(suffices, 0), 0)  # few parts are left: tried first
     if not most:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
