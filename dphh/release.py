@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dphh.report.why import Why
 
 TABLE, MANIFEST = "release.parquet", "release.json"
+#: What is said of files that are not as the ledger stored them.
+GET_AGAIN = "get it again from the ledger that paid for it, `dphh ledger release RUN_ID --out DIR`"
 _RUN_ID_KEY = b"dphh.run_id"
 
 
@@ -252,10 +254,10 @@ class Release(Exports, InNotebooks):
             run_id = _run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
         except (pa.ArrowException, KeyError, OSError, TypeError, ValueError):
-            raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
+            raise UsageError(f"release: {TABLE} is not a release's table; {GET_AGAIN}") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
-                f"release: {TABLE} and {MANIFEST} are of different runs; it must not be passed on"
+                f"release: {TABLE} and {MANIFEST} are of different runs, or edited; {GET_AGAIN}"
             )
         return cls(table, manifest)
 

@@ -28,9 +28,9 @@ from dphh.ledger.spending import guarantee_and_usage
 from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
 from dphh.price import warnings_of
 from dphh.reader.corpus import unit_and_columns
-from dphh.release import MANIFEST, TABLE, Release, release_of_files, stored_release
+from dphh.release import GET_AGAIN, MANIFEST, TABLE, Release, release_of_files, stored_release
 from dphh.verified import verified
-from dphh.wording.lines import one_line, with_noun
+from dphh.wording.lines import with_noun
 from dphh.wording.options import checked_call
 
 WARNING = "warning"
@@ -114,7 +114,8 @@ def verify(
         entry = runs[stored.run_id]
         if account is not None and account not in entry.accounts:
             paid = " and ".join(map(repr, entry.accounts)) or "no account"
-            raise _refusal(f"{paid} paid for its run, and not {account!r}")
+            none = "" if account in book.names() else ", which the ledger does not have"
+            raise _refusal(f"{paid} paid for its run, and not {account!r}{none}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, entry, payers)
     manifest = release.manifest
@@ -163,7 +164,7 @@ def _files_of(folder: Path) -> dict[str, bytes]:
         names = sorted(entry.name for entry in os.scandir(folder))
         if others := [name for name in names if name not in (TABLE, MANIFEST)]:
             more = f" and {with_noun(len(others) - 1, 'other')}" if len(others) > 1 else ""
-            raise _refusal(f"beside its two files the folder has {one_line(others[0])!r}{more}")
+            raise _refusal(f"beside its two files the folder has {others[0]!a}{more}")
         for path in (folder, folder / TABLE, folder / MANIFEST):
             if path != folder and not _is_file_alone(path):
                 raise _refusal(f"{path.name} is a link, or no file")
@@ -244,10 +245,10 @@ def _refuse_other_bytes(files: dict[str, bytes], right: Release) -> None:
                 f"{pa.__version__}, so it could not be checked what it carries besides its rows; "
                 "check it where that version is, or with the ledger"
             )
+        wrote = "writes of this" if right.stored is None else "wrote for this"
         raise _refusal(
-            f"{name} is not what dphh wrote for this run: it has another content, or carries "
-            "something besides, such as metadata. Get it again from the ledger that paid for it, "
-            "`dphh ledger release RUN_ID --out DIR`"
+            f"{name} is not what dphh {wrote} run: it has another content, or carries something "
+            f"besides, such as metadata; {GET_AGAIN}"
         )
 
 

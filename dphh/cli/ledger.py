@@ -112,6 +112,7 @@ def _notes_on_corpus(corpus: Corpus) -> list[str]:
 @click.option("--delta", type=float, required=True, help="The new cap on delta.")
 @_rule_option
 @click.option("--yes", is_flag=True, help="Change the cap without asking.")
+@quiet_option
 @ledger_option
 def cap(
     account: str,
@@ -120,6 +121,7 @@ def cap(
     rule: Rule | None,
     yes: bool,
     ledger_file: str | None,
+    **_: Any,
 ) -> None:
     """Change an account's cap; until it has runs, also how costs are added up under it. Raising a
     cap asks first, and so does lowering it below what is spent."""

@@ -69,12 +69,16 @@ def promise_in_short(privacy: Privacy) -> str:
 
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     return (
-        f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in the "
-        f"data as without{_plus(delta)}, and the other way round."
+        f"Whatever came out, it was {times_as_likely(epsilon)} with {what} in the data as without"
+        f"{plus(delta)}, and the other way round."
     )
 
 
-def _plus(delta: float) -> str:
+def times_as_likely(epsilon: float) -> str:
+    return f"at most {_factor(epsilon)} times as likely"
+
+
+def plus(delta: float) -> str:
     if delta == 0:
         return ""
     return f", plus a probability of {delta:g} (1 in {float(f'{1 / delta:.2g}'):,.0f})"

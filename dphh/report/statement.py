@@ -16,7 +16,7 @@ from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns
-from dphh.report.sentences import odds_in_words
+from dphh.report.sentences import odds_in_words, plus, times_as_likely
 from dphh.wording.lines import numbers_in, visible_text, with_noun, wrapped
 
 
@@ -42,7 +42,9 @@ def statement_of(book: Ledger, account: str) -> str:
     on_runs = (
         f"Each has an epsilon and a delta of its own{summed * (found.cap.rule == 'divergence')}. A "
         "run that is 'running' or 'failed' did not finish; its price is spent. Names are those of "
-        "analysts or of logins on the machine: notes, not proofs."
+        "analysts or of logins on the machine: notes, not proofs. 'By itself' is how much likelier "
+        "at most a run alone made what came out with, or without, "
+        f"{_one_users_rows(found.corpus.user)} in the data."
     )
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
@@ -118,8 +120,7 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     if run.table_sha256:
         yield f"Its release.json has table_sha256 {run.table_sha256}"
     if payer is not None and why is None:
-        odds = odds_in_words(run.epsilon, run.delta, _one_users_rows(run.corpus.user))
-        yield f"This run by itself: {odds[0].lower()}{odds[1:]}"
+        yield f"By itself: {times_as_likely(run.epsilon)}{plus(run.delta)}."
 
 
 def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def fifo(out):
 #: What a folder may carry besides its release, whoever made it, and the words that refuse it.
 PASSENGERS = {
     "a table beside it": (lambda out: (out / "rows.csv").write_text("a,b"), "'rows.csv'"),
+    "a look-alike": (lambda out: (out / "rel\u0435ase.json").touch(), r"'rel\\u0435ase\.json'"),
     "two": (lambda out: [(out / name).touch() for name in "ab"], "has 'a' and 1 other"),
     "a hidden folder": (lambda out: (out / ".hidden").mkdir(), "'.hidden'"),
     "metadata": (with_metadata, "carries something besides"),
@@ -587,7 +588,9 @@ def test_items_of_a_paid_release_are_not_declared_public(book, corpus, out, tmp_
 def test_another_account_than_the_one_that_was_approved_is_refused(out, book, dphh):
     """As one with a cap of its own, on a copy of the data."""
     assert verify(out, ledger=book, account="notes")
-    with pytest.raises(UsageError, match="'notes' paid for its run, and not 'approved'"):
+    with pytest.raises(
+        UsageError, match="paid for its run, and not 'approved', which the ledger does not"
+    ):
         verify(out, ledger=book, account="approved")
     with pytest.raises(UsageError, match="a ledger or an account is given too"):
         verify(out, without_ledger=True, account="notes")
