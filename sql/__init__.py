@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 
@@ -27,24 +27,16 @@ def query_paths(name: str, engine: str = "duckdb") -> list[str]:
     return [each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file()]
 
 
-@cache
-def macros_called_in(text: str) -> tuple[str, ...]:
-    """The statements of `rows/text.sql` that make the macros which a text of SQL calls, each behind
-    those that it calls itself. To make them all takes as long as a small query."""
-    made: dict[str, None] = {}
-    for name in re.findall(r"\b(\w+)\(", text):
-        if (statement := _macros().get(name)) is not None:
-            called = macros_called_in(statement.partition(" AS\n")[2])
-            made |= dict.fromkeys((*called, statement))
-    return tuple(made)
-
-
-@cache
-def _macros() -> dict[str, str]:
-    statements = query("text").split(";\n")
-    return {
-        statement.partition("MACRO ")[2].partition("(")[0]: statement for statement in statements
-    }
+@lru_cache(maxsize=256)  # some texts name files
+def macros_called_in(text: str) -> list[str]:
+    """The statements of `rows/text.sql` that make the macros which a text of SQL calls, after those
+    that these call, which stand above them there. To make all takes as long as a small query."""
+    made: list[str] = []
+    for statement in reversed(query("text").split(";\n")):
+        name = statement.partition("MACRO ")[2].partition("(")[0]
+        if name and any(re.search(rf"\b{name}\(", each) for each in (text, *made)):
+            made.insert(0, statement)
+    return made
 
 
 def identifier(name: str) -> str:
