@@ -350,12 +350,12 @@ def test_a_cell_that_may_be_nobodys_says_at_most():
 
 
 def test_the_rarest_phrase_that_was_found_is_said():
-    assert "Found were" not in page_of(ladder())  # its numbers are not of people
+    assert "Listed are" not in page_of(ladder())  # its numbers are not of people
     people = {"a b c d": (90, 80, 100), "e f g h": (60, 50, 70), "i j": (60, 50, 70)}
     release = counted(people)
-    assert "Found were" not in page_of(release)  # of what was asked for, nothing is missing
+    assert "Listed are" not in page_of(release)  # of what was asked for, nothing is missing
     release.manifest["verb"] = "ngrams"
-    assert "Found were phrases of about 60 people or more: what" in page_of(release)
+    assert "Listed are phrases of about 60 people or more: what" in page_of(release)
 
 
 def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
