@@ -26,8 +26,8 @@ from dphh.udfs.noise.truncated import TruncatedGeometric, truncated_geometric
 from dphh.udfs.rules.weights import RoundNoise
 from dphh.wording.lines import number, with_noun
 
-#: Several rounds follow a first one if at least this many items reach its threshold; else one. With
-#: fewer, no items are common, so removing found items from users gains nothing.
+#: Several rounds of a ladder's words follow a first one if at least this many reach its threshold;
+#: else one.
 LEAST_ITEMS_FOR_ROUNDS = 3
 
 
@@ -118,8 +118,8 @@ class ChoiceLevel(SetUnionLevel):
     def in_words(self) -> tuple[str, ...]:
         return (
             f"releases nothing, and decides what follows: one round if {self.buckets:,} buckets "
-            f"of items together reach {number(self.threshold)} users and none is much above the "
-            "others, else several",
+            f"of items together reach {number(self.threshold)} users and hardly any is much above "
+            "the others, else several",
             f"noise: {number(self.sigma)} users (one standard deviation)",
         )
 
