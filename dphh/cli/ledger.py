@@ -215,7 +215,9 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
 @ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
-    found = stored_release(existing_ledger(ledger_file), run_id)
+    book = existing_ledger(ledger_file)
+    _refuse_edited(book)
+    found = stored_release(book, run_id)
     if out:
         found.save(out)
     click.echo(found.dumps() if as_json else repr(found))

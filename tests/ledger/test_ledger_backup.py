@@ -131,6 +131,10 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "the analyst 'alice' has a share"),
         ("UPDATE shares SET epsilon = 0.6", "the analyst 'alice' has a share"),
         ("INSERT INTO drawn VALUES (1, 'Erika', x'00')", "something else beside the release"),
+        (
+            "UPDATE runs SET setting = 'Erika' WHERE sequence = 1",
+            "something else beside the release",
+        ),
         ("DELETE FROM drawn WHERE run = 1", "something else beside the release of the run 'done'"),
         ("UPDATE drawn SET data = 'Erika'", "table drawn has a value in data of another kind"),
         ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),

@@ -422,7 +422,8 @@ def test_nothing_is_said_of_a_ledger_that_was_edited(dphh, out, book, edit):
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute(f"UPDATE runs SET {edit}")
     export = ("ledger", "export", out.parent / "runs.csv", "--ledger", book.path)
-    for asked in (show, (*show, "notes"), (*show, "notes", "--json"), export):
+    release = ("ledger", "release", Release.load(out).run_id, "--ledger", book.path)
+    for asked in (show, (*show, "notes"), (*show, "notes", "--json"), export, release):
         code, said, why = dphh(*asked)
         assert code == 1 and "likely" not in said
         assert "is not what its release.json says. Somebody edited the ledger's file" in why
