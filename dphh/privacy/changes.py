@@ -24,6 +24,9 @@ from dphh.udfs.rules.counts import Weighing
 #: Of the error, the part for bounds on losses, of all things at once; and of an interval's share,
 #: the part for the bound on x that the bound on what holders lost needs.
 _LOST_SHARE, _X_SHARE = Fraction(1, 10), 0.1
+#: Of the error of a sum, the part for its high end by losses; and of an interval's share, the part
+#: for its high end by what holders lost. With the low end and bounds on losses: 0.94 of the error.
+_LOSSES_PART, _HOLDERS_PART = 0.3, Fraction(1, 5)
 
 
 @dataclass(frozen=True)
@@ -88,13 +91,34 @@ def changes(
 
 
 def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, Integers, Integers]:
-    """The sums of counts in several groups, and their intervals. Each holds with this probability,
-    where all that was counted is shown. Who is in several groups counts in each."""
+    """The sums of counts in several groups of a release, and their intervals. Each holds with this
+    probability, where all that was counted is shown. Who is in several groups counts in each."""
     low, high = _combined(groups, (), Fraction(1), confidence)
+    if groups[0].weighing.losses:
+        _, by_holders = _combined(groups, (), _HOLDERS_PART, confidence)
+        high = np.minimum(by_holders, _most_by_losses(groups, confidence))
     estimates = _sum(counts.estimates for counts in groups)
     users = np.maximum(estimates, 0)
     # A sum below 0 gets the same high end as 0, so that "0 to 0" does not look certain.
     return users, np.clip(low, 0, users), np.maximum(high + (users - estimates), users)
+
+
+def _most_by_losses(groups: Sequence[NoisedCounts], confidence: float) -> Integers:
+    """The most that counts of a release add up to, by its losses, whose noises and those of the
+    counts are one Gaussian: a group's own loss is in one of them, that of several groups in all."""
+    weighing, sigma = groups[0].weighing, groups[0].sigma
+    said = [losses_of_keys(each.losses, weighing, each.keys) for each in groups]
+    lost, noises = _sum(lost for lost, _ in said), said[0][1]
+    of_losses = len(groups) + (noises - 1) * len(groups) ** 2
+    variance = _sum((sigma / each.unit) ** 2 for each in groups) + of_losses * (
+        (sigma / weighing.loss_unit) ** 2
+    )
+    rounding = _sum(1 / (2 * each.unit) + 0.5 for each in groups)
+    rounding = rounding + len(groups) * noises / (2 * weighing.loss_unit)
+    alone = upper_quantile((1 - confidence) * _LOSSES_PART) * np.sqrt(variance) + rounding
+    middle = _sum(each.estimates for each in groups) + lost / weighing.loss_unit
+    most: Integers = np.floor(middle + alone).astype(np.int64)
+    return most
 
 
 def has_most(groups: Sequence[NoisedCounts], confidence: float) -> NDArray[np.bool_]:

@@ -26,7 +26,14 @@ from dphh.report.moves import Comparison, comparison, moved_in_words, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import early_day, released_in_words
-from dphh.report.sentences import Manifest, Released, counting_of, groups_of, items_line
+from dphh.report.sentences import (
+    Manifest,
+    Released,
+    counting_of,
+    group_in_words,
+    groups_of,
+    items_line,
+)
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
@@ -110,6 +117,20 @@ class Part:
                 if row.place:
                     groups.setdefault(row.wording, []).append(row.place)
         return groups
+
+    @property
+    def added_up(self) -> Mapping[str, str]:
+        """Of each phrase, what its numbers in the groups of the first further part add up to."""
+        sums = {
+            row.wording: (table.by, row.together.value or 0, row.together.low, row.together.high)
+            for table in (self.by_groups[0].tables[:1] if self.by_groups else ())
+            for row in table.rows
+        }
+        return {
+            text: f"by {by}, added up: {group_in_words(users, low, high)}"
+            for text, (by, users, low, high) in sums.items()
+            if low is not None and high is not None
+        }
 
     def has_groups_before(self, row: Row) -> bool:
         """Whether further parts have a number of it from an earlier release."""

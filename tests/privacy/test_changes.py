@@ -177,3 +177,22 @@ def test_a_sum_of_groups_holds_as_often_as_it_says_and_is_no_wider_than_its_nois
         missing.append(((low > true.sum(0)) | (true.sum(0) > high)).mean())
         assert (low <= users).all() and (users <= high).all() and (low >= 0).all()
     assert 0.6 * ERROR <= np.mean(missing) <= ERROR
+
+
+def test_a_sums_high_end_is_missed_by_all_its_noises_together_where_all_was_lost():
+    """Each count has lost all that its group's loss says, and that of several groups."""
+    random, keys, lost = np.random.default_rng(9), 300, 200
+    weighing, sigma = Weighing(4 * keys, 4, 10, 4), 6 * 1024
+    weights = np.full(4 * keys, (5_000 - 2 * lost) * weighing.unit)
+    losses, missed_by_losses = np.full(5, lost * weighing.loss_unit), 0
+    for _ in range(RUNS):
+        noise = np.rint(random.normal(0, sigma, 4 * keys + 5)).astype(np.int64)
+        noised_weights, noised_losses = weights + noise[:-5], losses + noise[-5:]
+        groups = [
+            NoisedCounts((noised_weights[at] + 512) // 1024, noised_losses, weighing, sigma, at)
+            for at in (np.arange(group, 4 * keys, 4) for group in range(4))
+        ]
+        _, _, high = total(groups, 1 - ERROR)
+        missed_by_losses += (high < 20_000).mean()
+    # The losses' noise moves all sums of a run together.
+    assert 0.1 * 0.3 * ERROR < missed_by_losses / RUNS < 1.6 * 0.3 * ERROR

@@ -211,8 +211,9 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     first, _, second = said.partition(", by country ")
     assert "▲ rose: b c d (about 100 → about 900 people; DE) cannot" in first
     assert "late bus about 50 people (30 to 70)" not in first
-    assert "b c d ◆ mostly in DE about 900 people (880 to 920) ▲ rose" in first
-    assert "late bus ◆ mostly in DE about 50 people (30 to 70) cannot tell" in first
+    assert ") about 900 people (880 to 920) ▲ rose" in first
+    assert "b c d ◆ mostly in DE by country, added up: 950 (" in first
+    assert "late bus ◆ mostly in DE by country, added up: 809 (" in first
     assert (
         "b c d DE: 510 (490 to 530) ▲ rose was 100 (80 to 120) US: 440 (420 to 460) ? was "
         "440 (420 to 460)"
