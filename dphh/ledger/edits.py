@@ -53,14 +53,14 @@ _ODD_ROWS = {
         SELECT run_id FROM runs LEFT JOIN drawn ON run = sequence
         GROUP BY sequence HAVING (state = 'settled') IS NOT
             coalesce(group_concat(step) = '{RELEASE_STEP}', FALSE)
-            OR (state = 'settled' AND coalesce(key, setting) IS NOT NULL)
+            OR (state = 'settled' AND (manifest IS NULL OR coalesce(key, setting) IS NOT NULL))
     """,
     "the ledger has {} keys of its digests of data, where it made one": (
         "SELECT keys FROM (SELECT count(*) AS keys FROM data_key) WHERE keys <> 1"
     ),
     "the ledger counts its runs otherwise than dphh": """
         SELECT name, seq FROM sqlite_sequence
-        EXCEPT SELECT 'runs', max(sequence) FROM runs
+        EXCEPT SELECT 'runs', max(sequence) FROM runs HAVING count(*) = max(sequence)
     """,
 }
 

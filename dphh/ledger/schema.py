@@ -176,7 +176,8 @@ def empty_ledger() -> sqlite3.Connection:
 
 def exists(path: Path) -> bool:
     """Whether there is a ledger, and not the empty file that a first booking has just made."""
-    return path.exists() and path.stat().st_size > 0
+    with _explain_errors(path, "read"):  # a folder that this login may not enter
+        return path.exists() and path.stat().st_size > 0
 
 
 @contextmanager

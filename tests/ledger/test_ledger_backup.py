@@ -139,6 +139,8 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("UPDATE drawn SET data = 'Erika'", "table drawn has a value in data of another kind"),
         ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),
         ("UPDATE sqlite_sequence SET seq = 0", "counts its runs otherwise than dphh"),
+        ("DELETE FROM runs WHERE sequence = 1", "counts its runs otherwise than dphh"),
+        ("UPDATE runs SET manifest = NULL WHERE sequence = 1", "in place of it"),
         ("INSERT INTO tokens VALUES ('Erika', 'hash')", "analyst 'Erika' has a token that nobody"),
         ("UPDATE tokens SET sha256 = 'other'", "the analyst 'alice' has a token that nobody gave"),
         ("UPDATE accounts SET source = 'Erika'", "the account 'reviews': its cap, data"),
