@@ -77,8 +77,6 @@ class Row:
     variations: Sequence[str]
     #: The group that has more than half of its people; "" if none clearly has.
     place: str
-    #: Its groups' numbers added up, where no column has that.
-    together: Bar
 
 
 @dataclass(frozen=True)
@@ -150,17 +148,16 @@ def tables_of(
     ]
     needed = {of.counted for _, every in kinds for of in every[:most_rows]}
     numbers, groups, places = _numbers(release, needed, people)
-    if is_apart := of_whole and groups[0] is None:
+    if of_whole and groups[0] is None:
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
         item = join(of.counted)
-        together = numbers.get((of.counted, None), Bar()) if is_apart else Bar()
         return Row(
             join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
             [join(each) for each in of.variations if each in released],
-            named(by, [places[of.counted]]) if of.counted in places else "", together,
+            named(by, [places[of.counted]]) if of.counted in places else "",
         )  # fmt: skip
 
     tables: list[Table] = []

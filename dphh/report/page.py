@@ -110,27 +110,18 @@ class Part:
 
     @property
     def mostly(self) -> Mapping[str, Sequence[str]]:
-        """Of each phrase the groups that more than half of its people are in."""
-        groups: dict[str, list[str]] = {}
+        """Of each phrase the groups that more than half of its people are in, and how many."""
+        said: dict[str, list[str]] = {}
         for part in self.by_groups or ([] if self.whole else [self]):
             for row in part.tables[0].rows if part.tables else ():
-                if row.place:
-                    groups.setdefault(row.wording, []).append(row.place)
-        return groups
-
-    @property
-    def added_up(self) -> Mapping[str, str]:
-        """Of each phrase, what its numbers in the groups of the first further part add up to."""
-        sums = {
-            row.wording: (table.by, row.together.value or 0, row.together.low, row.together.high)
-            for table in (self.by_groups[0].tables[:1] if self.by_groups else ())
-            for row in table.rows
-        }
-        return {
-            text: f"by {by}, added up: {group_in_words(users, low, high)}"
-            for text, (by, users, low, high) in sums.items()
-            if low is not None and high is not None
-        }
+                place = row.place
+                if place and part.whole:  # its column is in another table
+                    of = row.bars[part.tables[0].names.index(place)]
+                    number = group_in_words(of.value or 0, of.low or 0, of.high or 0)
+                    place += f": {number}, blurred by itself"
+                if place:
+                    said.setdefault(row.wording, []).append(place)
+        return said
 
     def has_groups_before(self, row: Row) -> bool:
         """Whether further parts have a number of it from an earlier release."""
