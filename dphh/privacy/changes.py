@@ -110,15 +110,13 @@ def _most_by_losses(groups: Sequence[NoisedCounts], confidence: float) -> Intege
     said = [losses_of_keys(each.losses, weighing, each.keys) for each in groups]
     lost, noises = _sum(lost for lost, _ in said), said[0][1]
     of_losses = len(groups) + (noises - 1) * len(groups) ** 2
-    variance = _sum((sigma / each.unit) ** 2 for each in groups) + of_losses * (
-        (sigma / weighing.loss_unit) ** 2
-    )
-    rounding = _sum(1 / (2 * each.unit) + 0.5 for each in groups)
-    rounding = rounding + len(groups) * noises / (2 * weighing.loss_unit)
-    alone = upper_quantile((1 - confidence) * _LOSSES_PART) * np.sqrt(variance) + rounding
-    middle = _sum(each.estimates for each in groups) + lost / weighing.loss_unit
-    most: Integers = np.floor(middle + alone).astype(np.int64)
-    return most
+    variance, rounding = _noise(groups)
+    spread = np.sqrt(variance + of_losses * (sigma / weighing.loss_unit) ** 2)
+    reach = upper_quantile((1 - confidence) * _LOSSES_PART) * spread + rounding
+    most = _sum(each.estimates for each in groups) + reach
+    most = most + (lost + len(groups) * noises / 2) / weighing.loss_unit
+    whole: Integers = np.floor(most).astype(np.int64)
+    return whole
 
 
 def has_most(groups: Sequence[NoisedCounts], confidence: float) -> NDArray[np.bool_]:
@@ -145,10 +143,8 @@ def _combined(
     are_bounded = any(counts.weighing.losses for counts in every)
     lost = failing * _LOST_SHARE * are_bounded
     side = float((failing - lost) / 2 * share)
-    spread = np.sqrt(_sum((counts.sigma / counts.unit) ** 2 for counts in every))
-    # A noised weight was rounded to a grid unit when it was drawn, and to a user when shown.
-    rounding = _sum(1 / (2 * counts.unit) + 0.5 for counts in every)
-    reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * spread + rounding
+    variance, rounding = _noise(every)
+    reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * np.sqrt(variance) + rounding
 
     def lost_users(those: Sequence[NoisedCounts]) -> Floats:
         failing_x = side * _X_SHARE / max(len(those), 1)
@@ -161,6 +157,14 @@ def _combined(
     low = np.ceil(middle - reach - lost_users(subtracted)).astype(np.int64)
     high = np.floor(middle + reach + lost_users(added)).astype(np.int64)
     return low, high
+
+
+def _noise(every: Sequence[NoisedCounts]) -> tuple[Floats, Floats]:
+    """The variance of the noise of all these together, in squares of users, and by how much
+    rounding may have moved their sum: of a noised weight to a grid unit when it was drawn, and to a
+    user when it was shown."""
+    variance = _sum((counts.sigma / counts.unit) ** 2 for counts in every)
+    return variance, _sum(1 / (2 * counts.unit) + 0.5 for counts in every)
 
 
 def _sum(arrays: Iterable[NDArray[Any]]) -> Any:

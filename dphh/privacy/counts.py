@@ -22,15 +22,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, expm1, isqrt, log1p, log2, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.search import ndtri
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
-from dphh.udfs.arrays import Floats, Integers
+from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import HeldHistogram, Weighing
 
@@ -215,7 +213,8 @@ def most_with_losses(
     lost, noises = losses_of_keys(losses, weighing, keys)
     scale = weighing.factor[keys] * (g / weighing.loss_unit)
     alone = margins.deviations * sigma
-    together = alone * deviation_with_losses(noises, scale) + (1 + noises * scale) / 2  # rounded
+    # The noises of the key and of its losses are one Gaussian; each was rounded.
+    together = alone * np.sqrt(1 + noises * scale**2) + (1 + noises * scale) / 2
     # Never less than for the key's noise alone, however low the noise of losses is.
     of_losses = noised + np.maximum(lost * scale + together, alone)
     rounded_up: Integers = np.ceil(np.minimum(of_losses, of_holders)).astype(np.int64)
@@ -226,13 +225,6 @@ def losses_of_keys(losses: Integers, weighing: Weighing, keys: Integers) -> tupl
     """The sum of the losses that say what these keys have lost, and of how many noises it has."""
     of_group = losses[keys % weighing.groups]
     return (of_group + losses[-1], 2) if weighing.groups > 1 else (of_group, 1)
-
-
-def deviation_with_losses(noises: int, scale: NDArray[np.floating[Any]]) -> Floats:
-    """The standard deviation of a key's noise with that of its losses, of so many noises each
-    `scale` times as large, where that of the key's alone is 1."""
-    deviation: Floats = np.sqrt(1 + noises * scale**2)
-    return deviation
 
 
 def factors_of_sizes(rough: Integers, sigma: int) -> tuple[int, ...]:

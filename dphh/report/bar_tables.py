@@ -106,13 +106,17 @@ class Table:
         """This column's highest numbers of people, if they are clearly above 0. Of a group: the
         highest, and all whose ranges overlap with its."""
         every = [(row.bars[place], row.wording) for row in self.rows]
-        bars = [(is_weak(bar.low, bar.high), -(bar.value or 0), bar.low or 0, bar.high or 0, text)
-                for bar, text in every if bar.low is not None]  # fmt: skip
-        first, *_ = sorted(bars) or [(True, 0, 0, 0, "")]
+        ranked = sorted(
+            (is_weak(bar.low, bar.high), -(bar.value or 0), bar.low or 0, bar.high or 0, text)
+            for bar, text in every if bar.low is not None
+        )  # fmt: skip
+        if not ranked or ranked[0][0]:  # none is clearly above 0
+            return {}
+        _, _, low_of_highest, *_ = ranked[0]
         return {
             text: range_in_words(low, high) if weak else f"{-number:,.0f}"
-            for weak, number, low, high, text in sorted(bars)
-            if not first[0] and (high >= first[2] if self.by else not weak)
+            for weak, number, low, high, text in ranked
+            if (high >= low_of_highest if self.by else not weak)
         }
 
     @property

@@ -53,8 +53,17 @@ class Comparison:
     gone: Sequence[str]
     #: What the intervals mean.
     meaning: str
-    #: What is said of those that the later side has alone.
-    absent: str
+    #: Whether the earlier side counted all that was asked for, and did not find what it has.
+    is_counted: bool
+
+    @property
+    def absent(self) -> str:
+        """What is said of those that the later side has alone."""
+        return f"no number for {self.before}" if self.is_counted else f"not found in {self.before}"
+
+    @property
+    def absent_in_full(self) -> str:
+        return self.absent if self.is_counted else f"{self.absent}: few said it, or it was missed"
 
     @property
     def headline(self) -> str:
@@ -111,8 +120,7 @@ def comparison(
     beside = aside if found.phrases else Counter[str]()
     now, before = _names(*sides)
     is_counted = earlier is None or has_every_given_item(earlier.manifest)
-    absent = f"no number for {before}" if is_counted else f"not found in {before}"
-    return Comparison(now, before, differences, moves, beside, *alone, meaning, absent)
+    return Comparison(now, before, differences, moves, beside, *alone, meaning, is_counted)
 
 
 def _order(move: tuple[str, str | None, Difference]) -> tuple[int, int]:

@@ -26,10 +26,6 @@ from dphh.udfs.noise.truncated import TruncatedGeometric, truncated_geometric
 from dphh.udfs.rules.weights import RoundNoise
 from dphh.wording.lines import number, with_noun
 
-#: Several rounds of a ladder's words follow a first one if at least this many reach its threshold;
-#: else one.
-LEAST_ITEMS_FOR_ROUNDS = 3
-
 
 @dataclass(frozen=True)
 class SetUnionLevel(LevelOnGrid):
@@ -148,21 +144,6 @@ DrawnRound = tuple[SetUnionLevel, Any]
 #: A function of the rounds that ran. It returns the round that follows, or None after the last.
 NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
 RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
-
-
-def rounds_after_first(
-    first: SetUnionLevel, alone: SetUnionLevel, several: Sequence[SetUnionLevel]
-) -> NextRound:
-    """The first round; and then one round `alone` if the first finds very few items, else
-    `several`."""
-
-    def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
-        if not ran:
-            return first
-        after = [alone] if ran[0][1].num_rows < LEAST_ITEMS_FOR_ROUNDS else several
-        return after[len(ran) - 1] if len(ran) <= len(after) else None
-
-    return next_round
 
 
 def threshold_delta(level: SetUnionLevel) -> float:

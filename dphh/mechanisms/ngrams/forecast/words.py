@@ -36,13 +36,15 @@ from dphh.mechanisms.set_union.levels import (
     NextRound,
     SetUnionLevel,
     round_level,
-    rounds_after_first,
 )
 from dphh.price import Price
 from dphh.prior import Prior
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
 from dphh.udfs.arrays import Floats, Integers
+
+#: Later rounds follow a first one if at least this many words reach its threshold; else one round.
+LEAST_WORDS_FOR_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +82,15 @@ def words_without_prior(
 def words_rounds(price: Price) -> NextRound:
     """Level 1 without a prior: which round follows what was released so far."""
     first, *later = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    after_first = rounds_after_first(first, one_round_of_words(price, later[-1]), later)
+    alone = one_round_of_words(price, later[-1])
 
     def next_round(ran: Sequence[DrawnRound]) -> SetUnionLevel | None:
-        return None if few_are_left(ran) else after_first(ran)
+        if not ran:
+            return first
+        if few_are_left(ran):
+            return None
+        after = [alone] if ran[0][1].num_rows < LEAST_WORDS_FOR_ROUNDS else later
+        return after[len(ran) - 1] if len(ran) <= len(after) else None
 
     return next_round
 
