@@ -190,6 +190,25 @@ def as_parquet(table: pa.Table) -> bytes:
     return file.getvalue()
 
 
+_RUN_ID_KEY = b"dphh.run_id"
+
+
+def release_file(table: pa.Table, run_id: str) -> bytes:
+    """The table of a release as one Parquet file that contains its run id."""
+    # The columns' meanings are also in the file's metadata: DuckDB, for one, shows no field's.
+    said = {
+        f"dphh.{field.name}".encode(): field.metadata[b"description"]
+        for field in table.schema
+        if field.metadata
+    }
+    return as_parquet(table.replace_schema_metadata({_RUN_ID_KEY: run_id.encode(), **said}))
+
+
+def run_id_of(schema: pa.Schema) -> str | None:
+    named = (schema.metadata or {}).get(_RUN_ID_KEY)
+    return None if named is None else named.decode()
+
+
 def stored_table(data: bytes) -> pa.Table:
     """A table that the ledger or a release's folder stores as the bytes of a Parquet file, read on
     the calling thread only.

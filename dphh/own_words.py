@@ -32,12 +32,12 @@ _USUAL_CHARACTERS = "".join(sorted(string.printable))  # of ldp_trie
 _USUAL_COLUMN = re.compile("[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 _WEEK, _MONTH = "(?:0[1-9]|[1-4][0-9]|5[0-3])", "(?:0[1-9]|1[0-2])"
 _DAY_OF_MONTH = "(?:0[1-9]|[12][0-9]|3[01])"
-#: What follows a year in a week, a month or a day.
-_OF_YEAR = f"W{_WEEK}|{_MONTH}(?:-{_DAY_OF_MONTH})?"
+#: What follows a year in a quarter, a week, a month or a day.
+_OF_YEAR = f"Q[1-4]|W{_WEEK}|{_MONTH}(?:-{_DAY_OF_MONTH})?"
 #: A run id that names a period, such as week-47, week-2026-W47 and 2026-11-28.
 _PERIOD = re.compile(
     f"day-{_DAY_OF_MONTH}|week-{_WEEK}|month-{_MONTH}|quarter-[1-4]"
-    f"|(?:(?:day|week|month|quarter|year)-)?([0-9]{{4}})(?:-(?:Q[1-4]|{_OF_YEAR}))?"
+    f"|(?:(?:day|week|month|quarter|year)-)?([0-9]{{4}})(?:-(?:{_OF_YEAR}))?"
 )
 _MOST_TEXTS_SHOWN = 20
 #: A number that somebody chose has no more, as 0.37 and 12,000 have.
@@ -137,12 +137,19 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _has_only_days(where: str, column: str | None, near: datetime) -> bool:
-    """Whether a condition is what `since`, `until` or both make of days of this column alone."""
-    quoted = re.escape('"' + (column or "").replace('"', '""') + '"')
-    day = f"'([0-9]{{4}})-(?:{_OF_YEAR})'"
-    since, until = f"{quoted} >= {day}", f"{quoted} < {day}"
-    found = re.fullmatch(rf"{since}|{until}|\({since}\n\) AND \({until}\n\)", where)
-    return found is not None and all(_is_near(year, near) for year in found.groups() if year)
+    """Whether a condition only compares this column with days, weeks, months or years `near` the
+    run's, as `since` and `until` do, and as where="week = '2026-W47'"."""
+    named = column or ""
+    quoted = re.escape('"' + named.replace('"', '""') + '"')
+    name = f"(?:{quoted}|{re.escape(named)})" if named.isidentifier() else quoted
+    period = f"(?:DATE )?'([0-9]{{4}})(?:-(?:{_OF_YEAR}))?'"
+    compared = (
+        f"{name} ?(?:[<>]=?|=) ?{period}|{name} BETWEEN {period} AND {period}"
+        f"|{name} IN \\({period}(?:, ?{period})*\\)"
+    )
+    each = f"(?:{compared})(?: AND (?:{compared}))*"
+    found = re.fullmatch(f"{each}|\\({each}\n\\)(?: AND \\({each}\n\\))*", where)
+    return found is not None and all(_is_near(year, near) for year in re.findall(period, where))
 
 
 def _is_period(run_id: str, near: datetime) -> bool:

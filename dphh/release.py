@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import as_parquet, as_release_table, stored_table
+from dphh.columns import as_release_table, release_file, run_id_of, stored_table
 from dphh.errors import UsageError
 from dphh.exports import Exports
 from dphh.files.whole_files import unwritable_error, write_unless_other_file, write_whole
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 TABLE, MANIFEST = "release.parquet", "release.json"
 #: What is said of files that are not as the ledger stored them.
 GET_AGAIN = "get it again from the ledger that paid for it, `dphh ledger release RUN_ID --out DIR`"
-_RUN_ID_KEY = b"dphh.run_id"
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,13 +250,21 @@ class Release(Exports, InNotebooks):
         """The release of a table's file and a manifest, as the ledger stores them."""
         try:
             table = stored_table(data)
-            run_id = _run_id_of(table.schema)
+            run_id = run_id_of(table.schema)
             table = as_release_table(table.replace_schema_metadata(None))
         except (pa.ArrowException, KeyError, OSError, TypeError, ValueError):
-            raise UsageError(f"release: {TABLE} is not a release's table; {GET_AGAIN}") from None
-        if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
-                f"release: {TABLE} and {MANIFEST} are of different runs, or edited; {GET_AGAIN}"
+                f"release: {TABLE} cannot be read as a release's table: it is another file, or "
+                f"bytes of it are missing, changed or added; {GET_AGAIN}"
+            ) from None
+        other = manifest.get("run_id") if isinstance(manifest, dict) else None
+        if run_id is None or other is None:
+            bare = MANIFEST if other is None else f"the metadata of {TABLE}"
+            raise UsageError(f"release: {bare} does not say of which run it is; {GET_AGAIN}")
+        if run_id != other:
+            raise UsageError(
+                f"release: {TABLE} is of the run {run_id!r:.99}, and {MANIFEST} of "
+                f"{other!r:.99}: two releases were mixed, or one was edited; {GET_AGAIN}"
             )
         return cls(table, manifest)
 
@@ -267,16 +274,7 @@ class Release(Exports, InNotebooks):
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that contains its run id."""
-        if self.stored is not None:
-            return self.stored
-        # The columns' meanings are also in the file's metadata: DuckDB, for one, shows no field's.
-        said = {
-            f"dphh.{field.name}".encode(): field.metadata[b"description"]
-            for field in self.table.schema
-            if field.metadata
-        }
-        named = {_RUN_ID_KEY: self.run_id.encode(), **said}
-        return as_parquet(self.table.replace_schema_metadata(named))
+        return self.stored or release_file(self.table, self.run_id)
 
     def dumps(self) -> str:
         # With sorted keys, a release that the ledger returns is identical byte for byte.
@@ -339,14 +337,9 @@ def _has_other_release(out: Path, run_id: str | None) -> bool:
     run_ids = []
     try:
         if (out / TABLE).exists():
-            run_ids.append(_run_id_of(pq.read_schema(out / TABLE)))
+            run_ids.append(run_id_of(pq.read_schema(out / TABLE)))
         if (out / MANIFEST).exists():
             run_ids.append(json.loads((out / MANIFEST).read_bytes()).get("run_id"))
     except (AttributeError, OSError, ValueError):
         return True
     return any(run_id is None or each != run_id for each in run_ids)
-
-
-def _run_id_of(schema: Any) -> str | None:
-    named = (schema.metadata or {}).get(_RUN_ID_KEY)
-    return None if named is None else named.decode()

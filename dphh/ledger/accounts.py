@@ -67,7 +67,7 @@ class Accounts(InNotebooks):
         try:
             said = [
                 self.absent() or self.edited() or accounts_text(self.accounts()),
-                *self._uncapped_runs(),
+                *self.uncapped_runs(),
             ]
             return "\n".join([f"Ledger({str(self.path)!r})", *said])
         except LedgerError as problem:
@@ -79,12 +79,12 @@ class Accounts(InNotebooks):
             accounts = self.accounts() if refused is None else []
             told = [row for account in accounts for row in account._rows()]
             told = told or [(refused or accounts_text(accounts),)]
-            told += [(said,) for said in self._uncapped_runs()]
+            told += [(said,) for said in self.uncapped_runs()]
         except LedgerError as problem:
             told = [(str(problem),)]
         return [("ledger", str(self.path)), *told]
 
-    def _uncapped_runs(self) -> list[str]:
+    def uncapped_runs(self) -> list[str]:
         """A line on the runs that no account paid for, if the ledger's owner has any."""
         if self.analyst is not None or self.absent() is not None:
             return []

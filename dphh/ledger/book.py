@@ -79,7 +79,7 @@ class Ledger(Accounts):
 
     _INTERNAL = (
         "absent analyst_with before_reading book booked_here data_key data_of data_with "
-        "edited failed keep_level last_like level outlook settle"
+        "edited failed keep_level last_like level outlook settle uncapped_runs"
     )
 
     def book(

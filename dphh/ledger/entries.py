@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
@@ -129,6 +130,22 @@ class Entry:
         if user is not None and self.corpus.user != user:
             return f"it promises nothing to {unit_and_columns(user)}"
         return None
+
+
+#: What is said of a day that is out of order.
+ODD_DAY = (
+    "its day does not agree with those of the runs before or after it: a clock was wrong, or "
+    "somebody edited the ledger's file"
+)
+
+
+def is_out_of_order(place: float, day: datetime, runs: Iterable[Entry]) -> bool:
+    """Whether a day does not agree with this place among the runs' sequence numbers. Clocks may
+    differ by a day."""
+    return any(
+        (run.sequence < place) is (run.when > day) and abs(run.when - day) > timedelta(1)
+        for run in runs
+    )
 
 
 #: A cap as a change of it has it.

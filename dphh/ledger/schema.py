@@ -139,6 +139,12 @@ def _refuse_misspelled(path: Path) -> None:
 
 
 def absent_message(path: Path) -> str:
+    if path.exists():
+        return (
+            f"The file {path} is empty: it is no ledger, or no longer one. Nothing was spent. If "
+            "it had accounts or runs, put the last copy back (docs/ledger.md, A copy): a new "
+            "ledger forgets what was spent. If not, `dphh ledger add ACCOUNT CORPUS` begins one"
+        )
     return (
         f"There is no ledger at {path}. Nothing was spent. Correct its name (--ledger, "
         "DPHH_LEDGER), or put it back. If there was none, `dphh ledger add ACCOUNT CORPUS` "

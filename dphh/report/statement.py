@@ -11,7 +11,7 @@ from typing import Any
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import part_of, parts_used, share_used
-from dphh.ledger.entries import Change
+from dphh.ledger.entries import ODD_DAY, Change, is_out_of_order
 from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
@@ -34,6 +34,7 @@ def statement_of(book: Ledger, account: str) -> str:
         "authority something was released is not recorded either: below are who asked for each "
         "run, who decided on the account, and whoever signs.",
         *_conditions(found, runs, changes),
+        *(f"{said[0].upper()}{said[1:]}." for said in book.uncapped_runs()),
     ]
     summed = (
         "; the ledger combines them by a sharper rule than addition, so what each took of the cap "
@@ -50,7 +51,8 @@ def statement_of(book: Ledger, account: str) -> str:
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## What the owner changed"]
     for change in changes:
-        lines += _wrapped(f"{change}.", first="- ")
+        odd = is_out_of_order(change.after + 0.5, change.when, runs)
+        lines += _wrapped(f"{change}{f'; {ODD_DAY}' * odd}.", first="- ")
     lines += ["", "## Who has read it", ""]
     but = ", but for the tests'," if found.test_runs else ""
     lines += _wrapped(f"I have read this, and agree / do not agree that these runs{but} leave:")
@@ -95,7 +97,8 @@ def _wrapped(*texts: str, first: str = "") -> Iterator[str]:
 def lines_on_runs(runs: Sequence[Entry], payer: Account | None = None) -> Iterator[str]:
     """A numbered paragraph on each run, with the share of the payer's cap that it took."""
     for number, run in enumerate(runs, start=1):
-        for place, text in enumerate(_parts(run, payer)):
+        odd = [f"Note: {ODD_DAY}."] if is_out_of_order(run.sequence, run.when, runs) else []
+        for place, text in enumerate([*_parts(run, payer), *odd]):
             mark = f"{number}. "
             yield from _wrapped(text, first=mark if place == 0 else " " * len(mark))
 

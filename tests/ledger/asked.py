@@ -4,9 +4,13 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
+import pyarrow as pa
+
 from dphh import BudgetRefused
+from dphh.columns import SCORED_SCHEMA, digest_of, release_file
 from dphh.ledger import BookedRun, Data, Ledger, Request
 from dphh.ledger.budget import checked_booking
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, events_to_json
@@ -41,12 +45,16 @@ def settled(book: Ledger, run_id: str, *asking: Any, **how: Any) -> BookedRun:
     """A run that settled, with the least that the manifest of such a run says."""
     request = asked(*asking, **how)
     run = book.book(request, SETTING, DATA, run_id=run_id)
+    scores = {"level": 1, "item": "a", "tokens": ["a"], "score": 1.5}
+    table = pa.Table.from_pylist([scores] * 9, SCORED_SCHEMA)
     manifest = {
+        "table_sha256": digest_of(table),
+        "versions": {"dphh": version("dphh"), "pyarrow": pa.__version__},
         "run_id": run_id, "verb": request.verb, "parameters": request.parameters,
         "events": events_to_json(request.booking.events), "day": f"{datetime.now(UTC):%Y-%m-%d}",
         "privacy": {"epsilon": request.booking.epsilon, "delta": request.booking.delta},
     }  # fmt: skip
-    book.settle(run, manifest, b"rows" * 5_000)
+    book.settle(run, manifest, release_file(table, run_id))
     return run
 
 

@@ -6,12 +6,15 @@ import sqlite3
 import stat
 from contextlib import closing
 
+import pyarrow as pa
 import pytest
 
 from dphh import Corpus
+from dphh.columns import as_parquet, stored_table
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.tables import STATE
+from dphh.reader.corpus import replace_corpus
 from tests.ledger.asked import ask, settled, tampered
 
 
@@ -157,6 +160,7 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ),
         ("UPDATE history SET after = 'Erika'", "history has a value in after of another kind"),
         ("UPDATE history SET was = x'00'", "history has a value in was of another kind"),
+        ("DELETE FROM charges WHERE run = 1", "run 'done' read data of the account 'reviews', wh"),
         ("INSERT INTO charges VALUES (77, 1)", "do not belong together"),
         ("UPDATE shares SET delta = 'Erika'", "table shares has a value in delta"),
     ],
@@ -177,7 +181,8 @@ def test_a_first_copy_finds_what_somebody_added_to_the_file(spent, tmp_path, edi
         "events = '[]', epsilon = 0.01", "events = '[]'", "epsilon = 0.01", "delta = 0.5",
         "events = replace(events, '0.25', '0.01'), epsilon = 0.01", "verb = 'trie'",
         "parameters = json_set(parameters, '$.min_users', 99)", "recorded = 0", "recorded = 1e15",
-        "changed = 9e999", "data = NULL", "run_id = 'other'", "manifest = '{}'",
+        "changed = 9e999", "recorded = recorded - 40 * 86400",
+        "changed = changed + 9 * 86400", "data = NULL", "run_id = 'other'", "manifest = '{}'",
         "parameters = 'Erika'",
         "source = replace(source, 'user', 'usr')", "digest = 'other'",
     ],
@@ -234,6 +239,43 @@ def test_a_change_is_not_put_in_before_those_that_a_copy_has(spent, reviews, tmp
     tampered(spent, f"UPDATE history SET {older} WHERE id = (SELECT max(id) FROM history)")
     with pytest.raises(UsageError, match="edited"):
         spent.backup(tmp_path / "copy.sqlite")
+
+
+@pytest.mark.parametrize("edit", ["a cell", "what no reader of it shows", "cut", "empty"])
+def test_a_release_in_the_ledger_is_the_one_whose_hash_its_manifest_has(spent, tmp_path, edit):
+    """Else its file would pass in a folder, and what it carries; or the folder would be blamed."""
+    table = stored_table(spent.release("done").parquet)
+    rows, said = table.to_pylist(), table.schema.metadata
+    if edit == "a cell":
+        rows[0]["score"] = 2.5
+    else:
+        said = {**said, b"phone": b"0151 2345678"}
+    file = as_parquet(pa.Table.from_pylist(rows, table.schema).replace_schema_metadata(said))
+    with closing(sqlite3.connect(spent.path)) as con, con:
+        con.execute(
+            "UPDATE drawn SET data = ? WHERE run = 1", [file[: {"cut": -8, "empty": 0}.get(edit)]]
+        )
+    with pytest.raises(UsageError, match="release that the ledger has of the run 'done' is not"):
+        spent.backup(tmp_path / "copy.sqlite")
+
+
+def test_what_an_edit_says_is_how_to_go_on(spent):
+    tampered(spent, "DELETE FROM charges WHERE run = 1")
+    assert f"puts it back: `rm -f {spent.path}-journal && cp COPY {spent.path}`" in spent.edited()
+
+
+def test_runs_of_an_account_stay_charged_wherever_its_data_are_now(spent, reviews):
+    elsewhere = replace_corpus(reviews, where=("/else/where/*.parquet",))
+    spent.add("reviews", elsewhere, 1.0, 0.0, replace=True)
+    ask(spent, "of none", reviews, 0.25)
+    ask(spent, "beside it", replace_corpus(reviews, where=("/else/where/../a.parquet",)), 0.25)
+    ask(spent, "of both", replace_corpus(reviews, where=("/else/where/a.parquet",)), 0.25)
+    assert [run.run_id for run in spent.runs() if not run.accounts] == ["of none", "beside it"]
+    assert spent.edited() is None
+    for run, name in ((1, "done"), (5, "of both")):
+        tampered(spent, f"DELETE FROM charges WHERE run = {run}")
+        assert f"the run {name!r} read data of the account 'reviews'" in spent.edited()
+        tampered(spent, f"INSERT INTO charges VALUES ({run}, 1)")
 
 
 def test_an_account_that_is_added_later_may_pay_for_earlier_runs(spent, reviews, tmp_path):
@@ -294,7 +336,7 @@ def test_copies_are_whole_while_another_process_writes(book, reviews, tmp_path):
         copy = Ledger(tmp_path / "copy.sqlite")
         whole = [run.run_id for run in copy.runs() if run.state == "settled"]
         assert len(copy.runs()) == seen[-1] == copy.status("reviews").runs
-        assert all(len(copy.release(run).parquet) == 20_000 for run in whole)
+        assert all(copy.release(run).parquet[-4:] == b"PAR1" for run in whole)
     enough.set()
     writer.join()
     assert writer.exitcode == 0 and len({*seen}) == 4 and seen == sorted(seen)

@@ -17,7 +17,7 @@ from dphh.ledger.budget import Booking
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.reader.corpus import as_recorded, replace_corpus
 from dphh.report.statement import statement_as_json, statement_of
-from tests.ledger.asked import DATA, ask, asked
+from tests.ledger.asked import DATA, ask, asked, tampered
 
 ME = getpass.getuser()
 
@@ -94,6 +94,9 @@ def test_a_link_that_leads_elsewhere_is_no_silent_change(book, reviews, tmp_path
     _, change = book.history()
     assert (change.what, change.runs) == ("corpus", 1)
     assert change.now == f"{link}; 1 earlier run on its data count as spent"
+    link.unlink()
+    link.symlink_to(tmp_path / "old")
+    assert book.edited() is None  # although it pays for a run, and not for what it now leads to
 
 
 def test_what_differs_between_two_corpora_of_an_account_is_noted_and_nothing_else(book, reviews):
@@ -170,6 +173,23 @@ def test_a_statement_says_what_was_asked(book, reviews, verb, asked, how, words)
     assert (numbers in page) == (verb == "ngrams")
     elsewhere = replace_corpus(reviews, where=("/else",), user=("who",))
     assert asked_in_words(run, elsewhere) == asked_in_words(run)
+
+
+def test_a_statement_says_which_days_are_not_in_order_and_what_no_account_paid(book, reviews):
+    book.add("reviews", reviews, 1.0, 0.0)
+    for run in "abc":
+        ask(book, run, reviews, 0.1)
+    ask(book, "elsewhere", replace_corpus(reviews, where=("/else/where",)))
+
+    def page() -> str:
+        return " ".join(statement_of(book, "reviews").split())
+
+    assert "Of no account, so that no cap holds: 1 run (`dphh ledger show`)." in page()
+    assert "day does not agree" not in page()
+    tampered(book, "UPDATE runs SET recorded = recorded - 2 * 86400 WHERE run_id = 'c'")
+    tampered(book, "UPDATE history SET recorded = recorded + 2 * 86400")
+    odd = "its day does not agree with those of the runs before or after it: a clock was wrong"
+    assert [part.count(odd) for part in page().split(" 3. ")] == [2, 2]
 
 
 def test_a_statement_says_on_what_its_promise_depends(book, reviews):

@@ -203,5 +203,5 @@ def test_damaged_json_and_doubled_columns_are_refused(tmp_path):
     doubled = release.table.append_column("score", release.table["score"])
     named = doubled.replace_schema_metadata({"dphh.run_id": release.run_id})
     pq.write_table(named, tmp_path / TABLE)
-    with pytest.raises(UsageError, match="is not a release's table"):
+    with pytest.raises(UsageError, match="cannot be read as a release's table"):
         Release.load(tmp_path)

@@ -77,7 +77,7 @@ def test_files_of_different_runs_are_not_one_release(tmp_path):
     release().save(tmp_path / "one")
     release(run_id="run-2").save(tmp_path / "two")
     (tmp_path / "two" / TABLE).replace(tmp_path / "one" / TABLE)
-    with pytest.raises(UsageError, match="of different runs"):
+    with pytest.raises(UsageError, match=r"is of the run 'run-2', and .* of 'run-1': two rel"):
         Release.load(tmp_path / "one")
 
 
@@ -87,12 +87,23 @@ def test_damaged_files_are_named(tmp_path):
     other = pa.BufferOutputStream()
     pq.write_table(pa.table({"x": [1]}), other)
     damaged = [(manifest, each) for each in (b"", table[:-10], other.getvalue().to_pybytes())]
+    for bare, rows in (("{}", table), (manifest.decode(), _without_metadata(table))):
+        (tmp_path / MANIFEST).write_text(bare)
+        (tmp_path / TABLE).write_bytes(rows)
+        with pytest.raises(UsageError, match="does not say of which run it is"):
+            Release.load(tmp_path)
     damaged += [(each, table) for each in (b"", b"{", b"[]", b"1", b"null", b"{}", b"\xff")]
     for said, rows in damaged:
         (tmp_path / MANIFEST).write_bytes(said)
         (tmp_path / TABLE).write_bytes(rows)
         with pytest.raises(UsageError, match=r"^release: "):
             Release.load(tmp_path)
+
+
+def _without_metadata(table: bytes) -> bytes:
+    bare = pa.BufferOutputStream()
+    pq.write_table(pq.read_table(pa.BufferReader(table)).replace_schema_metadata(None), bare)
+    return bare.getvalue().to_pybytes()
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):

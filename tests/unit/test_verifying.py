@@ -105,6 +105,10 @@ PASSENGERS = {
         lambda out: edit_text(out, '"verb":', '"verb": "0151 2345678", "verb":'),
         "carries something besides",
     ),
+    "bytes at the end": (
+        lambda out: (out / TABLE).write_bytes((out / TABLE).read_bytes() + b"0151"),
+        "bytes of it are missing, changed or added",
+    ),
     "a line at the end": (lambda out: edit_text(out, "\n}\n", "\n}\n\n"), "carries something"),
     "escapes": (lambda out: edit_text(out, '"verb"', '"\\u0076erb"'), "carries something"),
     "a mark before the text": (lambda out: edit_text(out, "{", "\ufeff{"), "is not JSON"),
@@ -438,6 +442,17 @@ def test_an_account_that_was_written_in_as_the_payer_of_other_files_is_told(out,
     assert told.startswith("the run read /") and told.endswith("not in the data of 'notes'")
 
 
+def test_a_run_whose_day_was_moved_back_waits_for_an_answer(book, corpus, tmp_path):
+    for name in ("first", "moved"):
+        asked = {"ledger": book, "run_id": name, "out": tmp_path / name}
+        items(corpus, **COST).run(engine="polars", **asked)
+        assert not warnings_in(verify(tmp_path / name, ledger=book))
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute("UPDATE runs SET recorded = recorded - 9 * 86400 WHERE run_id = 'moved'")
+    (told,) = warnings_in(verify(tmp_path / "moved", ledger=book))
+    assert told.startswith("the run: its day does not agree with those of the runs before or after")
+
+
 def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute("UPDATE accounts SET epsilon = 7")
@@ -458,7 +473,17 @@ def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
      ({"since": "born=1961-03-04"}, "born", True),
      ({"since": "day=2026-11-09", "until": "day=2030-01-01"}, "day", True),
      ({"since": "day=2026-99"}, "day", True),
-     ({"since": "day=2026-11", "where": "day > '2026-01-01'"}, "day", True),
+     ({"since": "day=2026-11", "where": "day > '2026-01-01'"}, "day", False),
+     *(({"where": where}, "week", False) for where in (
+         "week='2026-W47'", '"week" = \'2026-W47\'', "week IN ('2026-W46', '2026-W47')",
+         "week BETWEEN DATE '2026-11-09' AND DATE '2026-11-15'", "week = '2026-Q4'",
+         "week >= '2026-11-09' AND week < '2026-11-16'")),
+     *(({"where": where}, "week", True) for where in (
+         "week = '1961-W05'", "week IN ('2026-W46', '1961-W05')", "week = '2026-W47' OR true",
+         "week = '2026-W47' AND born = '2026-11-09'", "week = '2026-W47 '", "week = 'Erika'",
+         "week = 2026", "week  = '2026-W47'", "week -- 0151\n = '2026-W47'", "WEEK = '2026-W47'")),
+     ({"where": "week = '2026-W47'"}, None, True), ({"where": "week = '2026-W47'"}, "day", True),
+     ({"where": '"a b" = \'2026-W47\''}, "a b", False),
      ({"where": "\"day\" >=  '2026-11-09'"}, "day", True),
      ({"where": "\"day\" >= '2026-11-09' AND who = 'Erika'"}, "day", True)],
 )  # fmt: skip
@@ -658,7 +683,7 @@ def test_every_verbs_release_passes_and_comes_back_from_the_ledger(written, ledg
 def test_what_another_pyarrow_wrote_is_compared_with_what_the_ledger_stored(
     out, book, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("dphh.release.as_parquet", lambda table: b"by another version")
+    monkeypatch.setattr("dphh.release.release_file", lambda *_: b"by another version")
     monkeypatch.setattr("dphh.verifying.pa.__version__", "99.0")
     verify(out, ledger=book)
     with pytest.raises(UsageError, match=r"written by pyarrow .* could not be checked"):
