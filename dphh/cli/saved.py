@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Literal
 
 import click
@@ -73,13 +72,9 @@ def report(
     release, *others = map(Release.load, folders)
     earlier = [*map(Release.load, against)]
     if output is None and csv_file is None:
-        for each in (release, *others):
-            click.echo(repr(each))
-        from dphh.report.terminal import changes_text  # imports Polars
+        from dphh.report.terminal import report_text  # imports Polars
 
-        for later, before in zip_longest((release, *others)[: len(earlier) or 1], earlier):
-            if said := changes_text(later, before, top):
-                click.echo(f"\n{said}")
+        click.echo(report_text((release, *others), earlier, top))
     if csv_file is not None:
         click.echo(f"written to {release.to_csv(csv_file, separator=separator)}", err=True)
     if output is not None:

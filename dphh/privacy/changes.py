@@ -80,14 +80,19 @@ def changes(
 ) -> Changes:
     """How each count of `later` differs from that of `earlier`, of things of which `candidates`
     were counted before any was shown."""
-    share = Fraction(1)
+    share = Fraction(len(later.estimates), candidates)
+    low, high = of_all = _combined([later], [earlier], share, confidence)
     while True:
-        low, high = _combined([later], [earlier], share, confidence)
         sign = np.where(low > 0, 1, 0) - np.where(high < 0, 1, 0)
         least = Fraction(max(int(np.count_nonzero(sign)), 1), candidates)
         if least >= share:
-            return Changes(later.estimates - earlier.estimates, low, high, sign)
+            break
         share = least
+        low, high = _combined([later], [earlier], share, confidence)
+    # Of all else the interval is that of one of all that are shown, with 0, which it may be.
+    low = np.where(sign == 0, np.minimum(of_all[0], 0), low)
+    high = np.where(sign == 0, np.maximum(of_all[1], 0), high)
+    return Changes(later.estimates - earlier.estimates, low, high, sign)
 
 
 def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, Integers, Integers]:

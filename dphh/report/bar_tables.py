@@ -98,6 +98,11 @@ class Table:
     by: str = ""
 
     @property
+    def is_folded(self) -> bool:
+        """Whether a page folds it: what is no phrase."""
+        return self.is_aside and not self.kind.startswith("further")
+
+    @property
     def names(self) -> tuple[str, ...]:
         names = (TOGETHER if group is None else group for group in self.groups)
         return tuple(named(self.by, [name]) for name in names)
@@ -136,11 +141,16 @@ def named(by: str, groups: Sequence[str]) -> str:
 
 
 def tables_of(
-    release: Released, most_rows: int, found: Found | None = None, *, of_whole: bool = False
+    release: Released,
+    most_rows: int,
+    found: Found | None = None,
+    *,
+    of_whole: bool = False,
+    after: Sequence[Table] = (),
 ) -> list[Table]:
     """The tables of a release, of at most `most_rows` rows each: what was found, as `phrases` has
     it. of_whole: whether the page has another release of all groups together, which has the sums,
-    and what is in no phrase."""
+    and what is in no phrase. after: tables of what the release found that another counted."""
     found, manifest = found or found_in(release), release.manifest
     people, join = found.number == "users", joiner_of(manifest).join
     by = manifest["parameters"]["by"] if groups_of(manifest) else ""
@@ -160,7 +170,7 @@ def tables_of(
         return Row(
             join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
-            [join(each) for each in of.variations if each in released],
+            [] if of_whole else [join(each) for each in of.variations],
             named(by, [places[of.counted]]) if of.counted in places else "",
         )  # fmt: skip
 
@@ -171,9 +181,10 @@ def tables_of(
         rows = [row(of) for of in every[:most_rows]]
         of_groups = slice(len(groups) > 1 and groups[0] is None, None)
         ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
-        is_aside, scale = people and bool(tables), max(ends, default=0) or 1.0
+        first, scale = [*after, *tables][:1], max(ends, default=0) or 1.0
+        is_aside = people and bool(first)
         if is_aside:  # so that its bars compare with those above, if they fit
-            scale = max(scale, tables[0].scale)
+            scale = max(scale, first[0].scale)
         noun = kind if len(every) != 1 else re.sub(r"s\b", "", kind, count=1)
         title, of = f"{kind}, by {by}" if by else kind, "" if are_periods(manifest) else by
         tables.append(Table(title, noun, groups, rows, len(every), scale, is_aside, of))

@@ -16,7 +16,13 @@ from dphh.privacy.changes import changes
 from dphh.privacy.counts import checked_confidence
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import with_visible_controls
-from dphh.report.sentences import Manifest, Released, counting_of, groups_of
+from dphh.report.sentences import (
+    Manifest,
+    Released,
+    counting_of,
+    groups_of,
+    has_every_given_item,
+)
 from dphh.wording.lines import one_line
 
 #: What is said of a difference whose interval lies above 0, contains it, or lies below it.
@@ -40,10 +46,10 @@ class Side:
     def counting(self) -> Manifest:
         return counting_of(self.release.manifest)
 
-    @property
-    def candidates(self) -> int:
-        """How many counts there were before `min_users` chose, of these groups; 0 if it did not."""
-        if not self.counting.get("min_users"):
+    def candidates(self, *, are_listed: bool) -> int:
+        """How many counts there were before `min_users` chose, of these groups, or whoever listed
+        what another release found; 0 if nobody did."""
+        if not (are_listed or self.counting.get("min_users")):
             return 0
         groups = len(groups_of(self.release.manifest)) if self.group is not None else 1
         return int(self.counting["keys"]) // groups
@@ -91,11 +97,13 @@ def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
         is_here &= both["group_name"] != OTHER_GROUP
     of_both = both.filter(is_here)
     found = None
+    sides = later, earlier
+    are_listed = len({has_every_given_item(side.release.manifest) for side in sides}) > 1
     if len(of_both):
         found = changes(
             noised_counts(later.release.manifest, of_both, "estimate", later.group),
             noised_counts(earlier.release.manifest, of_both, "estimate_before", earlier.group),
-            max(len(of_both), later.candidates, earlier.candidates),
+            max(len(of_both), *(side.candidates(are_listed=are_listed) for side in sides)),
             confidence,
         )
     columns: Mapping[str, Any] = {} if found is None else vars(found)

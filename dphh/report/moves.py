@@ -98,14 +98,14 @@ def comparison(
     }
     found = found or found_in(later, earlier)
     groups = sorted({group for _, group in differences}, key=str)
-    here = {*map(tuple, sides[0].rows()["tokens"].to_list())}
+    here, there = ({*map(tuple, side.rows()["tokens"].to_list())} for side in sides)
     text = joiner_of(later.manifest).join
     moves: list[tuple[str, str | None, Difference]] = []
     alone: tuple[list[str], list[str]] = [], []
     for of in found.phrases:
         compared_in = [group for group in groups if (of.counted, group) in differences]
         moves += [(text(of.tokens), group, differences[of.counted, group]) for group in compared_in]
-        if not compared_in:
+        if not compared_in and of.counted in here | there:
             number = f"{found.numbers[of.counted]:,}"
             alone[of.counted not in here].append(f"{text(of.tokens)} (about {number})")
     aside: Counter[str] = Counter()

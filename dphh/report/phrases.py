@@ -17,7 +17,7 @@ import polars as pl
 from dphh.errors import CONTROL_CHARACTERS, escaped
 from dphh.report.counting import weighing_of
 from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
-from dphh.report.wordings import OWN_WORDS, Grams, Tokens, Wording, wordings
+from dphh.report.wordings import OWN_WORDS, Grams, Tokens, Wording, runs, wordings
 
 #: The characters that control a terminal, each with what is shown in its place.
 _ESCAPES = {
@@ -44,25 +44,53 @@ class Found:
     #: Of each item, those of its groups added up.
     numbers: Mapping[Tokens, float] = field(default_factory=dict)
 
+    def apart(self, counts: Sequence[Iterable[Sequence[str]]]) -> tuple[Found, Found]:
+        """What one of these lists of items has, each in a row; and the rest: no phrase is first."""
+        counted = {tuple(item) for items in counts for item in items}
+        every = (*self.phrases, *self.further), self.words, self.others
+        (phrases, words, others), (further, *rest) = (
+            [[of for of in those if (of.counted in counted) == inside] for those in every]
+            for inside in (True, False)
+        )
+        shown = {
+            run
+            for of in (*phrases, *words, *others)
+            for tokens in (of.tokens, *of.variations)
+            for run in runs(tokens, range(1, len(tokens) + 1))
+        }
+        for tokens in sorted(counted - shown):
+            (phrases if len(tokens) > 1 else words).append(_alone(tokens))
+        for those in (phrases, words, further):
+            those.sort(key=lambda of: -self.numbers[of.counted])
+        of_count = Found(phrases, words, others, (), self.number, self.numbers)
+        return of_count, Found((), rest[0], rest[1], further, self.number, self.numbers)
+
 
 def found_in(
-    release: Released, earlier: Released | None = None, others: Iterable[Released | None] = ()
+    release: Released,
+    earlier: Released | None = None,
+    others: Iterable[Released | None] = (),
+    counts: Sequence[Released] = (),
 ) -> Found:
     """The phrases that no longer released one contains, joined as `wordings` joins them.
 
     earlier: an earlier release of the same kind: what was found in either is here. others: all
-    further tables of the page that show these phrases."""
+    further tables of the page that show these phrases. counts: of the items that these counted
+    they have the numbers."""
     frame = _shown_rows(release)
     number = _number_of(frame)
     people = number == "users"
+    counted = [*map(_numbers_of, counts)]
     tables = [_numbers_of(each) for each in (release, earlier, *others) if each is not None]
     both = tables[: 2 if people and earlier is not None else 1]
     every = both[-1] | both[0]
-    users = {tokens: numbers for tokens, (*_, numbers) in every.items()}
+
+    def held() -> dict[Tokens, float]:
+        return {tokens: numbers for tokens, (*_, numbers) in every.items()}
 
     def order(tokens: Tokens) -> Any:
-        _, begins, held = every[tokens]
-        return 0 if people else -len(tokens), -begins, -held
+        _, begins, most = every[tokens]
+        return 0 if people else -len(tokens), -begins, -most
 
     def in_order(of: Iterable[Wording]) -> list[Wording]:
         if not people:
@@ -70,32 +98,39 @@ def found_in(
         return sorted(of, key=lambda each: -every[each.counted][0])
 
     if "ended" in frame:
-        return Found(in_order(map(_alone, every)), number=number, numbers=users)
+        return Found(in_order(map(_alone, every)), number=number, numbers=held())
     table = pl.DataFrame({"tokens": [*every]}, {"tokens": pl.List(pl.String)})
     whole = [tokens for tokens, is_whole in zip(every, is_maximal(table), strict=True) if is_whole]
     long = [tokens for tokens in whole if len(tokens) > 1]
     words = in_order(_alone(tokens) for tokens in whole if len(tokens) == 1)
     if not people:
-        return Found(in_order(map(_alone, long)), words, number=number, numbers=users)
+        return Found(in_order(map(_alone, long)), words, number=number, numbers=held())
     counting = counting_of(release.manifest)
     weighing = weighing_of(counting)
     # Where factors differ, the mean noise of all counts.
     sigma = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
     grams = Grams(
-        [{tokens: held for tokens, (*_, held) in of.items()} for of in both],
+        [{tokens: numbers for tokens, (*_, numbers) in of.items()} for of in both],
         sigma * sqrt(max(1, len(groups_of(release.manifest)))),
         Counter(chain(*tables)),
+        counted,
     )
     joined, loose = wordings(long, grams, order)
     own = joined
     if release.manifest["parameters"].get("content", {}).get("reading") == "words":
-        held = [grams.own_words(of.tokens, grams.users[of.counted]) for of in joined]
-        own = [of for of, words in zip(joined, held, strict=True) if words >= OWN_WORDS] or joined
+        of_own = [grams.own_words(of.tokens, grams.users[of.counted]) for of in joined]
+        own = [of for of, words in zip(joined, of_own, strict=True) if words >= OWN_WORDS] or joined
     aside = [*(of for of in joined if of not in own), *map(_alone, loose)]
+    for each in joined:
+        each.variations = [tokens for tokens in each.variations if tokens in both[0]]
+        if any(each.tokens in of for of in counted):
+            each.counted = each.tokens
+    for of in reversed(counted):
+        every |= of
     elsewhere = {*chain.from_iterable(tables[len(both) :])}
     chosen = [of for of in own if of.counted in elsewhere] or own
     further = [of for of in own if of not in chosen]
-    return Found(in_order(chosen), words, in_order(aside), in_order(further), number, users)
+    return Found(in_order(chosen), words, in_order(aside), in_order(further), number, held())
 
 
 def _shown_rows(release: Released) -> pl.DataFrame:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dphh.errors import printable
-from dphh.report.bar_tables import Table, meaning_of_numbers, tables_of
-from dphh.report.moves import comparison, in_words
+from dphh.report.bar_tables import Table
+from dphh.report.moves import Comparison, in_words
+from dphh.report.parts import Part, parts_of
 from dphh.report.sentences import (
     Released,
     items_line,
@@ -28,7 +31,23 @@ SHOWN_ROWS = 10
 NUMBER_WIDTH = 12
 
 
+def report_text(shown: Sequence[Released], against: Sequence[Released], top: int) -> str:
+    """Releases, and what rose and fell since earlier ones; or in the last of two periods."""
+    parts = parts_of(shown, against, SHOWN_ROWS)
+    lines = [line for part in parts for each in (part, part.rest) if each for line in _lines(each)]
+    for changes in (part.changes for part in parts if part.changes):
+        lines += ["", *_lines_of_changes(changes, top)]
+    # Somebody else may have written the manifest: its texts must not steer a terminal.
+    return printable("\n".join(lines))
+
+
 def release_text(release: Released) -> str:
+    (part,) = parts_of([release], (), SHOWN_ROWS)
+    return printable("\n".join(_lines(part)))
+
+
+def _lines(part: Part) -> list[str]:
+    release, tables = part.release, part.tables
     manifest, privacy = release.manifest, release.privacy
     lines = wrapped(f"release {manifest['run_id']}: {items_line(release)}")
     lines += wrapped(promise_with_unit(privacy), "  ", "  ")
@@ -36,10 +55,7 @@ def release_text(release: Released) -> str:
         lines += wrapped(f"warning: {warning}")
     if manifest.get("is_test"):
         lines.append(manifest["randomness"])
-    tables = tables_of(release, SHOWN_ROWS)
-    lines += wrapped(
-        meaning_of_numbers(release, tables) if tables else meaning_of_missing(manifest), "  ", "  "
-    )
+    lines += wrapped(part.meaning if tables else meaning_of_missing(manifest), "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
     # The most columns that an item's name may take, and the most that one takes.
     most = min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
@@ -47,18 +63,14 @@ def release_text(release: Released) -> str:
     for table in tables:
         lines += _lines_of_table(table, -(-SHOWN_ROWS // several), max(widths))
     inside = number_of_items(release.table) - sum(table.count for table in tables)
-    if inside and "ended" not in release.table.column_names:
+    is_alone = not (part.whole or part.is_rest) and "ended" not in release.table.column_names
+    if inside and is_alone:
         lines.append(f"  the table has {with_noun(inside, 'shorter piece')} of these, too")
-    # Somebody else may have written the manifest: its texts must not steer a terminal.
-    return printable("\n".join(lines))
+    return lines
 
 
-def changes_text(later: Released, earlier: Released | None, top: int) -> str:
-    """What rose and what fell, a line each; of the last two of its periods without an earlier
-    release; "" if it has none."""
-    changes = comparison(later, earlier)
-    if changes is None:
-        return ""
+def _lines_of_changes(changes: Comparison, top: int) -> list[str]:
+    """What rose and what fell, a line each."""
     lines = wrapped(changes.headline) + wrapped(changes.meaning, "  ", "  ")
     for text, group, difference in changes.moves[:top]:
         numbers = f"{difference['before']:,} -> {difference['users']:,}"
@@ -71,7 +83,7 @@ def changes_text(later: Released, earlier: Released | None, top: int) -> str:
         more = f" and {len(alone) - top:,} more" if len(alone) > top else ""
         said = f"found in {side} alone: {', '.join(alone[:top])}{more}"
         lines += wrapped(said, "  ", "  ") if alone else []
-    return printable("\n".join(lines))
+    return lines
 
 
 def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:

@@ -13,7 +13,7 @@ who hold the gram. A joined wording has no number: one released gram in it has, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -56,6 +56,8 @@ class Grams:
     sigma: float
     #: In how many tables of a page each gram is.
     tables: Mapping[Tokens, int] = field(default_factory=dict)
+    #: What was counted by itself.
+    counts: Sequence[Container[Tokens]] = ()
 
     @cached_property
     def users(self) -> Mapping[Tokens, float]:
@@ -133,8 +135,10 @@ class Grams:
         return max(every, key=self._places)
 
     def _places(self, gram: Tokens) -> tuple[int, ...]:
-        """Whether each release has it, the first before all; and how many tables."""
-        return (*(gram in of for of in self.releases), self.tables.get(gram, 0))
+        """Whether it was counted by itself, whether each release has it, the first before all; and
+        how many tables."""
+        every = (*self.counts, *self.releases)
+        return (*(gram in of for of in every), self.tables.get(gram, 0))
 
     def _is_about(self, gram: Tokens, like: Tokens) -> bool:
         fewer, more = sorted((self.users[gram], self.users[like]))

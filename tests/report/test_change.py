@@ -7,7 +7,7 @@ from dphh import UsageError
 from dphh.report.moves import comparison
 from dphh.report.phrases import Found
 from dphh.report.sentences import are_periods
-from dphh.report.terminal import changes_text
+from dphh.report.terminal import report_text
 from dphh.report.wordings import Wording
 from tests.report import made
 from tests.report.every import release_of
@@ -40,9 +40,11 @@ def test_differences_have_intervals_and_what_one_lacks_is_not_compared():
     }  # fmt: skip
     assert found["item"].to_list() == ["a", "b", "c", "d", "e"]
     assert found["before"].to_list() == [100, 900, 50, None, 5]
-    # Two of three differ: so each interval may fail with 0.05 * 2 / 3.
-    low, high = found.row(2, named=True)["low"], found.row(2, named=True)["high"]
-    assert (5 - low, high - 5) == (31, 31)
+    # Two of three differ: so each of their intervals may fail with 0.05 * 2 / 3, the third's with
+    # 0.05.
+    assert (800 - found["low"][0], found["high"][0] - 800) == (31, 31)
+    low, high = found["low"][2], found["high"][2]
+    assert (5 - low, high - 5) == (28, 28)
     certain = now.change(of_run(before, "earlier"), confidence=0.9999)
     assert certain["low"][2] < low
 
@@ -101,24 +103,29 @@ def test_a_phrase_that_is_now_folded_with_the_others_changed_once():
     )
 
 
+def changes_in(now, before, top):
+    """What a terminal says below the release."""
+    return report_text([now], [before] if before else [], top).partition("\n\n")[2]
+
+
 def test_a_terminal_says_what_rose_and_what_fell(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     now = counted({"cold soup": (900, 880, 920), "soup": (950, 930, 970), "日本": (7, 0, 27)})
     before = of_run(counted({"cold soup": (100, 80, 120), "soup": (150, 130, 170)}), "earlier")
-    said = changes_text(now, before, 25).splitlines()
+    said = changes_in(now, before, 25).splitlines()
     assert said[0] == "Compared with the earlier release: rose: 1 phrase."
     assert "at most 5% is expected not to have" in " ".join(" ".join(said).split())
     row = said[-1]
     assert " ".join(row.split()) == "cold soup 100 -> 900 rose by at least 772"
-    assert changes_text(now, before, 1) == "\n".join(said)
-    assert changes_text(now, None, 25) == ""  # nothing to compare it with
+    assert changes_in(now, before, 1) == "\n".join(said)
+    assert changes_in(now, None, 25) == ""  # nothing to compare it with
     weeks = ["2026-W46", "2026-W47"]
     people = {"a b": {weeks[0]: (9, 0, 29), weeks[1]: (99, 79, 119)}}
-    said = changes_text(within_country(people, weeks), None, 25)
+    said = changes_in(within_country(people, weeks), None, 25)
     assert said.startswith("Compared with 2026-W46: rose: 1 phrase.")
     assert said.endswith("9 -> 99  rose by at least 62")
     country = within_country({"a b": {"\x1b[31m": (9, 0, 29)}}, ["\x1b[31m"])
-    assert "\x1b" not in changes_text(country, of_run(country, "earlier"), 25)
+    assert "\x1b" not in changes_in(country, of_run(country, "earlier"), 25)
 
 
 def test_after_min_users_the_candidates_are_what_was_counted():
