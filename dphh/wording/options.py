@@ -131,6 +131,10 @@ def check_known(passed: Collection[str], options: Collection[str], callee: str) 
                     f"{name}: {callee} takes a corpus, which names its columns: "
                     f"{callee}(dphh.Corpus(data, user=..., text=...), ...)"
                 )
+            if name in ("engine", "ledger", "out", "threads", "run_id") and "corpus" in options:
+                raise UsageError(
+                    f"{name}: {callee} only plans; its run takes it: {callee}(...).run({name}=...)"
+                )
             raise UsageError(
                 f"{name}: {callee} has no such option; "
                 + (did_you_mean(name, options) or f"the options are {', '.join(options)}")

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, items
 from dphh.engines import ENGINES, engine_of
+from dphh.engines.polars import host as polars_host
 from dphh.reader import rows as duckdb_rows
 from dphh.testing import SeededRandomness
+from dphh.udfs.arrays import one_array
 from dphh.udfs.kernel import contributions, gathering, positions, spilled_texts
+from dphh.udfs.rules import counts
 from tests.engines.levels import few, histogram
 from tests.engines.recorded_runs import CASES, corpus_of
 
@@ -74,6 +77,15 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
     asked = plan(corpus_of(tmp_path, Random(5).sample(rows, len(rows))))
     release = asked.run(engine="duckdb", threads=4, randomness=SeededRandomness(11))
     assert release.to_arrow() == whole
+    # Polars would hand over as many rows as a thread gets.
+    given = []
+    monkeypatch.setattr(polars_host, "ROWS_OF_A_CALL", 2)
+    for rules in (contributions, counts):
+        monkeypatch.setattr(
+            rules, "one_array", lambda column: given.append(len(column)) or one_array(column)
+        )
+    assert asked.run(engine="polars", randomness=SeededRandomness(11)).to_arrow() == whole
+    assert max(given) == 2
 
 
 # Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.
