@@ -22,7 +22,7 @@ from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import fits, part_of
-from dphh.ledger.entries import ODD_DAY, Manifest, is_out_of_order
+from dphh.ledger.entries import Manifest
 from dphh.ledger.paying import label_of, read_other_files
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
@@ -118,8 +118,6 @@ def verify(
             raise _refusal(f"{paid} paid for its run, and not {account!r}{none}")
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, entry, payers)
-        if is_out_of_order(entry.sequence, entry.when, runs.values()):
-            lines.append((WARNING, f"the run: {ODD_DAY}"))
     manifest = release.manifest
     if book and runs and (earlier := _release_with_given(book, entry, runs)) is not None:
         lines.append(("items", f"all are of the release {earlier}, which its account paid for"))

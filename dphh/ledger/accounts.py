@@ -19,19 +19,17 @@ from pathlib import Path
 
 from dphh.columns import checked_groups
 from dphh.errors import LedgerError, Notice, UsageError, warn
-from dphh.ledger.asked import corpus_change, corpus_in_words
-from dphh.ledger.budget import Cap, Rule, checked_budget, checked_cap, default_rule
+from dphh.ledger.budget import Rule, checked_budget, checked_cap
+from dphh.ledger.changes import Change, changes_in, record_change
 from dphh.ledger.edits import edit_in
-from dphh.ledger.entries import Change, canonical_json, check_name
-from dphh.ledger.paying import corpus_of_files, holds, label_of, places_of
+from dphh.ledger.entries import canonical_json, check_name
+from dphh.ledger.paying import corpus_of_files, holds, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
 from dphh.ledger.tables import (
     account_named,
     account_names,
     accounts_in,
-    changes_in,
-    record_change,
     shares_of,
 )
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns
@@ -145,18 +143,11 @@ class Accounts(InNotebooks):
                 )
             else:
                 con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
-            earlier, taken = _charge_earlier_runs(con, account, corpus), ""
-            if earlier:
-                taken = f"; {with_noun(earlier, 'earlier run')} on its data count as spent"
+            earlier = _charge_earlier_runs(con, account, corpus)
             if there is None:
-                made = f"a cap of {_cap_in_words(cap)}, for {corpus_in_words(corpus)}{taken}"
-                record_change(con, "account", account, None, made)
-            elif (changed := corpus_change(there.corpus, corpus)) is not None:
-                record_change(con, "corpus", account, changed[0], changed[1] + taken)
-            # The same path leads elsewhere, as a link may; or is recorded otherwise.
-            elif taken or text != canonical_json(as_recorded(there.corpus)):
-                where = label_of(corpus)
-                record_change(con, "corpus", account, where, where + taken)
+                record_change(con, "account", account, charged=earlier)
+            elif earlier or text != canonical_json(as_recorded(there.corpus)):
+                record_change(con, "corpus", account, charged=earlier)
             if there is None:
                 _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
             unknown = 0 if there else _runs_on_tables_of_no_account(con)
@@ -187,7 +178,7 @@ class Accounts(InNotebooks):
                 "UPDATE accounts SET epsilon = ?, delta = ?, rule = ? WHERE id = ?",
                 (cap.epsilon, cap.delta, cap.rule, before.id),
             )
-            record_change(con, "cap", account, _cap_in_words(before.cap), _cap_in_words(cap))
+            record_change(con, "cap", account)
             return account_named(con, account)
 
     @checked_call
@@ -204,8 +195,7 @@ class Accounts(InNotebooks):
                 )
             con.execute("DELETE FROM shares WHERE account = ?", (found.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (found.id,))
-            was = f"a cap of {found.cap}, for {label_of(found.corpus)}"
-            record_change(con, "account", account, was, None)
+            record_change(con, "account", account)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
         """Declare which values of a column are public, so that users may be counted within them.
@@ -228,8 +218,8 @@ class Accounts(InNotebooks):
                 'UPDATE accounts SET "groups" = ? WHERE id = ?',
                 (json.dumps(now, sort_keys=True), found.id),
             )
-            said = [f"{column}: {', '.join(each)}" if each else None for each in (before, values)]
-            record_change(con, "groups", account, *said)
+            if values != before:
+                record_change(con, "groups", account)
 
     def names(self) -> list[str]:
         with reading(self.path) as con:
@@ -291,13 +281,11 @@ class Accounts(InNotebooks):
                     f"share: {budget} is more than the cap of {account!r}, {whole.cap}; give at "
                     "most that"
                 )
-            before = next(iter(shares_of(con, [whole], analyst)), None)
             con.execute(
                 "INSERT OR REPLACE INTO shares VALUES (?, ?, ?, ?)",
                 (whole.id, analyst, budget.epsilon, budget.delta),
             )
-            was = None if before is None else str(before.cap)
-            record_change(con, "share", account, was, str(budget), analyst)
+            record_change(con, "share", account, analyst)
 
     def shares(self, analyst: str | None = None, account: str | None = None) -> list[Account]:
         """Every share, or one analyst's, or those of one account, in the order of the accounts."""
@@ -310,10 +298,8 @@ class Accounts(InNotebooks):
         check_name("analyst", analyst, 100)
         token = secrets.token_urlsafe(32)
         with writing(self.path) as con:
-            before = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount
-            con.execute("INSERT INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
-            was = "an earlier one" if before else None
-            record_change(con, "token", None, was, "a new one", analyst, _hash_of(token))
+            con.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?)", (analyst, _hash_of(token)))
+            record_change(con, "token", None, analyst)
         return token
 
     def withdraw_token(self, analyst: str) -> bool:
@@ -321,7 +307,7 @@ class Accounts(InNotebooks):
         with writing(self.path) as con:
             found = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
             if found:
-                record_change(con, "token", None, "given before", None, analyst)
+                record_change(con, "token", None, analyst)
         return found
 
     def analyst_with(self, token: str) -> str | None:
@@ -363,17 +349,18 @@ def _refuse_other_promise(account: Account, user: tuple[str, ...], rule: Rule) -
         )
 
 
-def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) -> int:
-    """Charge the account with earlier runs on its files that it has not paid for yet; returns how
-    many there were."""
-    found = 0
+def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) -> list[int]:
+    """Charge the account with earlier runs on its files that it has not paid for yet; returns their
+    sequence numbers."""
+    found: list[int] = []
     for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
         if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
-            found += con.execute(
+            charged = con.execute(
                 "INSERT OR IGNORE INTO charges SELECT sequence, id FROM runs, accounts "
-                "WHERE runs.source = ? AND name = ?",
+                "WHERE runs.source = ? AND name = ? RETURNING run",
                 (source, account),
-            ).rowcount
+            )
+            found += [run for (run,) in charged]
     return found
 
 
@@ -407,10 +394,6 @@ def _check_account_name(name: str) -> None:
             f"account: found the name {name!r}; give letters, digits, '_', '-' and '.' "
             "alone, and not the name of a Parquet file: commands take other texts for paths"
         )
-
-
-def _cap_in_words(cap: Cap) -> str:
-    return str(cap) + ("" if cap.rule == default_rule(cap.delta) else f", rule {cap.rule}")
 
 
 def _hash_of(token: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,17 +10,14 @@ from typing import Any
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import unwritable_error, write_whole
 from dphh.ledger.edits import edit_in
-from dphh.ledger.paying import read_other_files
 from dphh.ledger.schema import exists, reading
-from dphh.ledger.tables import accounts_in
-from dphh.reader.corpus import corpus_from_json
 
 _STOP = "Nothing was written. Stop: keep your copy, and ask who owns the ledger"
 
 _RUNS = """SELECT sequence, run_id, id_given, digest, data, files, analyst, who, verb, parameters,
-    source, events, epsilon, delta, recorded FROM runs"""
+    source, events, epsilon, delta, recorded, payers FROM runs"""
 _CHARGES = "SELECT run, name FROM charges JOIN accounts ON account = id"
-_CHANGES = "SELECT account, what, id, analyst, was, now, who, recorded, after, state FROM history"
+_CHANGES = "SELECT account, what, id, analyst, earlier, who, recorded, after, state FROM history"
 #: What a ledger only adds to, so that an earlier state of it has no other.
 _ONLY_GROWS = (
     "SELECT key FROM data_key",
@@ -88,18 +84,8 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
             f"ledger's copy, or this ledger was edited or put back from an older one. {_STOP}"
         )
     runs = {sequence for sequence, *_ in theirs[_RUNS]}
-    charges, changes = (ours[each] - theirs[each] for each in (_CHARGES, _CHANGES))
-    explained = {account for account, what, *_ in changes if what in ("account", "corpus")}
-    of_others = _charged_for_other_files(con)
-    if any(
-        account not in explained and (run in runs or (run, account) in of_others)
-        for run, account in charges
-    ):
-        raise UsageError(
-            f"backup: an account pays for a run that {path} has without it, or whose files are not "
-            f"in its data, and no change since says why: this ledger was edited by hand. {_STOP}"
-        )
-    last = [max((change[at] for change in theirs[_CHANGES]), default=0) for at in (2, 7)]
+    changes = ours[_CHANGES] - theirs[_CHANGES]
+    last = [max((change[at] for change in theirs[_CHANGES]), default=0) for at in (2, 6)]
     query = "SELECT id FROM history WHERE after >= ? AND id > ? AND recorded >= ?"
     later = {number for (number,) in con.execute(query, (max(runs, default=0), *last))}
     if any(number not in later for _, _, number, *_ in changes):
@@ -107,23 +93,6 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
             f"backup: a change is recorded as if it were older than {path}, which does not have "
             f"it: this ledger was edited by hand. {_STOP}"
         )
-
-
-def _charged_for_other_files(con: sqlite3.Connection) -> set[tuple[int, str]]:
-    """The charges, as of `_CHARGES`, of accounts for runs that read files which they do not
-    have."""
-    charged: dict[tuple[str, str], list[int]] = {}
-    query = """SELECT run, name, runs.source FROM charges JOIN accounts ON account = id
-        JOIN runs ON run = sequence"""
-    for run, account, source in con.execute(query):
-        charged.setdefault((account, source), []).append(run)
-    owned = {each.name: each.corpus for each in accounts_in(con, with_bookings=False)}
-    return {
-        (run, account)
-        for (account, source), runs in charged.items()
-        if read_other_files(corpus_from_json(json.loads(source)), owned[account])
-        for run in runs
-    }
 
 
 def _what_only_grows(con: sqlite3.Connection) -> dict[str, set[tuple[Any, ...]]]:

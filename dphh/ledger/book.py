@@ -46,6 +46,7 @@ from dphh.ledger.tables import (
     login_name,
     number_of_unfinished_run,
     row_of_run,
+    seal,
     shares_of,
     start_of_today,
     store,
@@ -232,6 +233,7 @@ class Ledger(Accounts):
                 "setting = NULL WHERE sequence = ?",
                 (start_of_today(), canonical_json(manifest), number),
             )
+            seal(con, "runs", number)
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
             store(con, number, RELEASE_STEP, parquet)
         return StoredRelease(manifest, parquet)
@@ -351,10 +353,12 @@ class Ledger(Accounts):
             "attempts": 1,
             "key": key,
             "setting": canonical_json(setting),
+            "payers": canonical_json([each.name for each in payers]),
         }
         run = con.execute(
             f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
         ).lastrowid
+        seal(con, "runs", run)
         con.executemany("INSERT INTO charges VALUES (?, ?)", ((run, each.id) for each in payers))
         return BookedRun(run_id, tuple(each.name for each in payers), new=True, key=key)
 

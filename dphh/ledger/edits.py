@@ -1,7 +1,8 @@
 """What in a ledger's file dphh did not write: somebody edited it.
 
-The file says most things twice, and they are compared: a run's row with its digest and its release,
-an account, a share and a token with the last change of each. Who edits both passes.
+The file says most things twice, and they are compared: the rows of runs and changes with their
+seals, a run with its release, and accounts, shares, tokens and charges with what runs and changes,
+one after the other, have left. Who edits both passes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -26,10 +26,10 @@ from dphh.columns import (
 )
 from dphh.errors import DphhError
 from dphh.ledger.budget import Booking, Budget, events_booked
-from dphh.ledger.entries import Request, canonical_json
-from dphh.ledger.paying import is_surely_in
+from dphh.ledger.changes import PARTS, STATES, Change, replayed
+from dphh.ledger.entries import canonical_json
 from dphh.ledger.schema import empty_ledger
-from dphh.ledger.tables import RELEASE_STEP, STATE, accounts_in, changes_in
+from dphh.ledger.tables import RELEASE_STEP, accounts_in, seal_of
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import corpus_from_json
 
@@ -39,27 +39,8 @@ _NOT_WHAT_DPHH_WROTE = (
     *(OSError, TypeError, ValueError, pa.ArrowException),
 )
 
-#: Each part of an account is compared with the last change of it: no change of another part, and
-#: none of another account, covers an edit.
-_OF_LAST_CHANGE = " OR ".join(
-    f"""json_extract({STATE}, '$[{place}]') IS NOT (
-        SELECT json_extract(state, '$[{place}]') FROM history
-        WHERE account = name AND what IN ('account', '{what}') ORDER BY id DESC LIMIT 1
-    )"""
-    for place, what in enumerate(("cap", "corpus", "groups"))
-)
-
 #: What is said of each row that a query finds.
 _ODD_ROWS = {
-    "the account {!r}: its cap, data or groups are not those that its last change has recorded": (
-        f"SELECT name FROM accounts WHERE {_OF_LAST_CHANGE}"
-    ),
-    "the analyst {!r} has a token that nobody gave": """
-        SELECT analyst FROM tokens WHERE sha256 IS NOT (
-            SELECT state FROM history WHERE what = 'token' AND history.analyst = tokens.analyst
-            ORDER BY id DESC LIMIT 1
-        )
-    """,
     "the ledger has something else beside the release of the run {!r}, or in place of it": f"""
         SELECT run_id FROM runs LEFT JOIN drawn ON run = sequence
         GROUP BY sequence HAVING (state = 'settled') IS NOT
@@ -73,26 +54,14 @@ _ODD_ROWS = {
         SELECT name, seq FROM sqlite_sequence
         EXCEPT SELECT 'runs', max(sequence) FROM runs HAVING count(*) = max(sequence)
     """,
+    "a change that was recorded is missing": (
+        "SELECT max(id) FROM history HAVING count(*) < max(id)"
+    ),
 }
-
-_SHARES = """
-    SELECT analyst, shares.epsilon, shares.delta, (
-        SELECT now FROM history
-        WHERE what = 'share' AND history.account = name AND history.analyst = shares.analyst
-        ORDER BY history.id DESC LIMIT 1
-    ) FROM shares LEFT JOIN accounts ON shares.account = accounts.id
-"""
 
 #: What the ledger says of a run, and of a settled one what its release says.
 _RUNS = f"""SELECT runs.*, drawn.data AS release FROM runs
     LEFT JOIN drawn ON run = sequence AND step = '{RELEASE_STEP}' ORDER BY sequence"""
-
-#: The data of an account, and until after which run they were those.
-_DATA_OF_ACCOUNTS = """
-    SELECT account, json_extract(state, '$[1]'),
-        lead(after, 1, 9e99) OVER (PARTITION BY account ORDER BY id)
-    FROM history WHERE what IN ('account', 'corpus')
-"""
 
 
 def edit_in(con: sqlite3.Connection) -> str | None:
@@ -116,8 +85,8 @@ def _edits(con: sqlite3.Connection) -> Iterator[str]:
     for table, column in _of_another_kind(con):
         yield f"the table {table} has a value in {column} of another kind than dphh writes"
     for row in con.execute(_RUNS):
-        if not _reads(_agrees_with_itself, row):
-            yield f"the ledger's row of the run {row['run_id']!r} is not what its release.json says"
+        if not _reads(_is_as_written, row):
+            yield f"the ledger's row of the run {row['run_id']!r} is not as dphh wrote it"
         elif None not in (row["manifest"], row["release"]) and not _reads(_has_its_release, row):
             yield (
                 f"the release that the ledger has of the run {row['run_id']!r} is not as dphh "
@@ -125,18 +94,10 @@ def _edits(con: sqlite3.Connection) -> Iterator[str]:
             )
     for said, query in _ODD_ROWS.items():
         yield from (said.format(name) for name, *_ in con.execute(query))
-    unpaid: list[tuple[str, str]] = []
-    if not (
-        _reads(accounts_in, con)
-        and _reads(lambda: [str(each) for each in changes_in(con)])
-        and _reads(lambda: unpaid.extend(_unpaid(con)))
-    ):
-        yield "an account or a change has something that dphh cannot read"
-    for run_id, account in unpaid:
-        yield f"the run {run_id!r} read data of the account {account!r}, which was not charged"
-    for analyst, epsilon, delta, given in con.execute(_SHARES):
-        if given != str(Budget(epsilon, delta)):
-            yield f"the analyst {analyst!r} has a share that nobody gave"
+    of_owners: list[str] = []
+    if not _reads(lambda: of_owners.extend(_of_owners(con))):
+        of_owners.append("an account or a change has something that dphh cannot read")
+    yield from of_owners
     for pragma, sound in (("foreign_key_check", []), ("integrity_check(1)", [("ok",)])):
         if [*map(tuple, con.execute(f"PRAGMA {pragma}"))] != sound:
             yield f"the ledger's rows do not belong together ({pragma})"
@@ -170,28 +131,25 @@ def _reads(read: Callable[..., Any], *row: Any) -> bool:
         return False
 
 
-def _agrees_with_itself(row: sqlite3.Row) -> bool:
-    corpus, asked = corpus_from_json(json.loads(row["source"])), json.loads(row["parameters"])
-    events = events_from_json(json.loads(row["events"]))
-    booking = Booking(events, row["epsilon"], row["delta"])
-    booked_on, ended = (datetime.fromtimestamp(row[each], UTC) for each in ("recorded", "changed"))
-    if not booking.events or row["digest"] != Request(corpus, row["verb"], asked, booking).digest:
+def _is_as_written(row: sqlite3.Row) -> bool:
+    """Whether the row of a run has its seal and, if the run has settled, says what its release
+    says."""
+    wrote = {name: row[name] for name in row.keys() if name != "release"}  # noqa: SIM118
+    corpus_from_json(json.loads(row["source"]))  # for what it raises
+    booking = Booking(events_from_json(json.loads(row["events"])), row["epsilon"], row["delta"])
+    if row["seal"] != seal_of(wrote) or not booking.events:
         return False
-    if row["manifest"] is None:  # it has not settled
+    if row["manifest"] is None:
         return True
     said = json.loads(row["manifest"])
-    privacy, day = said["privacy"], datetime.fromisoformat(said["day"]).replace(tzinfo=UTC)
+    privacy = said["privacy"]
     claim = Budget(float(privacy.get("user_epsilon", privacy["epsilon"])), float(privacy["delta"]))
     events = events_booked(events_from_json(said["events"]), claim)
-    # A run that was killed may go on long after it was booked. Clocks may differ.
-    longest = timedelta(31 if row["attempts"] == 1 else 366)
     return (
         (said["run_id"], said["verb"]) == (row["run_id"], row["verb"])
         and canonical_json(said["parameters"]) == row["parameters"]
         and booking == Booking(events, claim.epsilon, claim.delta)
         and bool(said.get("is_test")) == (row["data"] is None)
-        and timedelta(-1) <= day - booked_on <= longest
-        and abs(ended - day) <= timedelta(1)
     )
 
 
@@ -206,15 +164,40 @@ def _has_its_release(row: sqlite3.Row) -> bool:
     return (digest_of(table), written) == (said[DIGEST_FIELD], stored)
 
 
-def _unpaid(con: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """The runs on an account's data for which it was not charged, each with the account."""
-    sources = [of for (of,) in con.execute("SELECT DISTINCT source FROM runs")]
-    query = """SELECT run_id FROM runs WHERE source = ? AND sequence <= ? AND sequence NOT IN (
-        SELECT run FROM charges JOIN accounts ON account = id WHERE name = ?)"""
-    for account, source, until in con.execute(_DATA_OF_ACCOUNTS):
-        if source is None:  # it was removed
-            continue
-        owned = corpus_from_json(json.loads(source))
-        for of in sources:
-            if is_surely_in(owned, corpus_from_json(json.loads(of))):
-                yield from ((run, account) for (run,) in con.execute(query, (of, until, account)))
+def _of_owners(con: sqlite3.Connection) -> Iterator[str]:
+    """What owners decide and did not: changes that are not as dphh recorded them, or do not follow
+    from those before them; and what is not as the last of them have left it."""
+    for row in con.execute("SELECT * FROM history"):
+        if row["seal"] != seal_of(dict(row)):
+            yield f"the change of number {row['id']} is not as dphh recorded it"
+    changes, left = replayed(con)
+    for change in changes:
+        said = f"a change of {change.account or change.analyst!r} ({change})"
+        if change.what in PARTS and _other_parts(change, "before") != _other_parts(change, "state"):
+            yield f"{said} does not follow from what was there before it"
+    there = {(account, analyst): state for account, analyst, state in con.execute(STATES)}
+    for (account, analyst), _ in there.items() ^ left.items():
+        if analyst is None:
+            yield (
+                f"the account {account!r}: its cap, data or groups are not those that its last "
+                "change has recorded"
+            )
+        else:
+            what = "token" if account is None else "share"
+            yield f"the {what} of the analyst {analyst!r} is not the one that was given last"
+    accounts_in(con)  # for what it raises
+    names, payers = {}, {(run, each.account) for each in changes for run in each.earlier}
+    for run, names[run], booked in con.execute("SELECT sequence, run_id, payers FROM runs"):
+        payers |= {(run, name) for name in json.loads(booked)}
+    charged = con.execute("SELECT run, name FROM charges JOIN accounts ON account = id")
+    for run, account in payers ^ {*map(tuple, charged)}:
+        yield (
+            f"the charge of the run {names.get(run, run)!r} to the account {account!r} is missing, "
+            "or dphh did not make it"
+        )
+
+
+def _other_parts(change: Change, when: Literal["before", "state"]) -> list[Any]:
+    """The parts of an account that this change of one of them leaves as they are."""
+    parts = json.loads(getattr(change, when) or "[]")
+    return [part for name, part in zip(PARTS, parts, strict=True) if name != change.what]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from dphh.errors import UsageError
@@ -15,7 +13,6 @@ from dphh.ledger.budget import Booking, checked_booking
 from dphh.price import Price, parameters_asked
 from dphh.privacy.events import Event, events_to_json
 from dphh.reader.corpus import Corpus, unit_and_columns, user_option
-from dphh.wording.lines import with_noun
 
 Manifest = dict[str, Any]
 #: What must be unchanged when a run continues, by name, such as "engine" and "data".
@@ -130,78 +127,6 @@ class Entry:
         if user is not None and self.corpus.user != user:
             return f"it promises nothing to {unit_and_columns(user)}"
         return None
-
-
-#: What is said of a day that is out of order.
-ODD_DAY = (
-    "its day does not agree with those of the runs before or after it: a clock was wrong, or "
-    "somebody edited the ledger's file"
-)
-
-
-def is_out_of_order(place: float, day: datetime, runs: Iterable[Entry]) -> bool:
-    """Whether a day does not agree with this place among the runs' sequence numbers. Clocks may
-    differ by a day."""
-    return any(
-        (run.sequence < place) is (run.when > day) and abs(run.when - day) > timedelta(1)
-        for run in runs
-    )
-
-
-#: A cap as a change of it has it.
-_CAP = re.compile("epsilon ([^,]+), delta ([^,]+)")
-#: What owners change, in words.
-_CHANGED = {
-    "account": "account",
-    "cap": "cap",
-    "corpus": "data and columns",
-    "groups": "public groups",
-    "share": "share of the analyst {}",
-    "token": "token of the analyst {}",
-}
-
-
-class Change(NamedTuple):
-    """One change that an owner made: of an account, its cap, its corpus, its declared groups, an
-    analyst's share or token."""
-
-    when: datetime  # the day of the change
-    who: str  # the login name under which it was made
-    what: str
-    account: str | None  # None for a token, which is for all of an analyst's shares
-    analyst: str | None
-    was: str | None  # what was in force before; None: nothing
-    now: str | None  # what is in force since; None: nothing
-    after: int  # the sequence of the ledger's last run before it; 0 without one
-    runs: int  # how many of the account's runs were asked for before it
-
-    @property
-    def lowers_cap(self) -> bool:
-        """Whether it made a cap smaller: what was promised before then holds all the same."""
-        was, now = (_CAP.match(said or "") for said in (self.was, self.now))
-        if self.what != "cap" or was is None or now is None:
-            return False
-        both = [*zip(map(float, was.groups()), map(float, now.groups()), strict=True)]
-        return all(new <= old for old, new in both) and any(new < old for old, new in both)
-
-    def is_of_groups_by(self, column: str | None) -> bool:
-        """Whether it declared or withdrew groups of this column."""
-        return self.what == "groups" and f"{self.now or self.was}".startswith(f"{column}: ")
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "when": self.when.isoformat()}
-
-    def __str__(self) -> str:
-        before = f", after {with_noun(self.runs, 'run')}" if self.runs else ", before any run"
-        did = f"{'made' if self.what == 'account' else 'given'}: {self.now}"
-        if self.was is not None:
-            did = f"changed from {self.was} to {self.now}"
-        if self.now is None:
-            did = f"withdrawn; it was {self.was}"
-        return (
-            f"{self.when:%Y-%m-%d}{before if self.account else ''}: "
-            f"{_CHANGED[self.what].format(self.analyst)} {did}; by {self.who}"
-        )
 
 
 def canonical_json(value: Any) -> str:

@@ -147,16 +147,6 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     return False
 
 
-def is_surely_in(account_corpus: Corpus, run: Corpus) -> bool:
-    """Whether paths alone say that a run read data of an account, wherever links led: `holds` was
-    true then, whatever it says now."""
-    own, places = (
-        [each.split("/") for each in corpus.where if ".." not in each and corpus.kind == "path"]
-        for corpus in (account_corpus, run)
-    )
-    return any(_is_or_holds(*both) for both in product(own, places))
-
-
 def read_other_files(run: Corpus, account_corpus: Corpus) -> bool:
     """Whether a run of files read some that are not the account's."""
     return run.kind == "path" and not holds(account_corpus, places_of(run))

@@ -18,7 +18,7 @@ from pathlib import Path
 from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 SILENT_SECONDS = 3.0  # a longer wait is told
@@ -69,7 +69,9 @@ CREATE TABLE runs (
     -- What a run needs to go on; NULL when it is settled.
     key        BLOB,                    -- random: what a run draws once is derived from it
     setting    TEXT,                    -- JSON: what must be the same
-    manifest   TEXT                     -- JSON, when settled
+    manifest   TEXT,                    -- JSON, when settled
+    payers     TEXT NOT NULL,           -- JSON: the accounts that were charged when it was booked
+    seal       TEXT NOT NULL DEFAULT '' -- a hash of the row, as of `seal_of`
 );
 CREATE INDEX runs_by_digest ON runs (digest);
 CREATE TABLE charges (
@@ -88,12 +90,12 @@ CREATE TABLE history (                  -- what owners changed
     account  TEXT,                      -- its name; NULL for a token
     analyst  TEXT,                      -- whose share or token it is
     what     TEXT NOT NULL,             -- account, cap, corpus, groups, share or token
-    was      TEXT,                      -- NULL: there was none
-    now      TEXT,                      -- NULL: there is none any more
+    earlier  TEXT NOT NULL,             -- JSON: the earlier runs that were charged with it
     who      TEXT NOT NULL,             -- the login name
     recorded REAL NOT NULL,
     after    INTEGER NOT NULL,          -- the sequence of the last run before it; 0 without one
-    state    TEXT     -- since then: JSON of the account's cap, corpus and groups; a token's hash
+    state    TEXT,    -- since then: JSON of the account, or of the share; a token's hash; or NULL
+    seal     TEXT NOT NULL DEFAULT ''   -- a hash of the row, as of `seal_of`
 );
 """
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replaced
-from datetime import UTC, datetime
+from typing import Any
 
 from dphh.errors import LedgerError, UnknownRunError, UsageError
 from dphh.ledger.budget import Booking, Cap, default_rule
-from dphh.ledger.entries import BookedRun, Change, StoredRelease
+from dphh.ledger.entries import BookedRun, StoredRelease, canonical_json
 from dphh.ledger.spending import Account
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import Corpus, corpus_from_json
@@ -23,8 +24,23 @@ SECONDS_PER_DAY = 24 * 60 * 60
 #: The name of the release among the steps whose rows the ledger stores.
 RELEASE_STEP = "the release"
 
-#: Of an account, all that its owner may change.
-STATE = 'json_array(json_array(epsilon, delta, rule), source, "groups")'
+
+#: What changes of a run until it is settled.
+_UNTIL_SETTLED = ("state", "changed", "attempts", "key", "setting", "manifest")
+
+
+def seal_of(row: Mapping[str, Any]) -> str:
+    """A hash of a run's or a change's row, so that an edit of one of its values is seen. It leaves
+    out what still changes."""
+    said = {name: value for name, value in row.items() if name != "seal"}
+    if said.get("attempts") is not None and said["state"] != "settled":
+        said = {name: value for name, value in said.items() if name not in _UNTIL_SETTLED}
+    return hashlib.sha256(canonical_json(said).encode()).hexdigest()
+
+
+def seal(con: sqlite3.Connection, table: str, number: int | None) -> None:
+    row = con.execute(f"SELECT * FROM {table} WHERE rowid = ?", (number,)).fetchone()
+    con.execute(f"UPDATE {table} SET seal = ? WHERE rowid = ?", (seal_of(dict(row)), number))
 
 
 def account_names(con: sqlite3.Connection) -> list[str]:
@@ -105,43 +121,6 @@ def shares_of(
             own = bookings_of(con, whole.id, name)
             shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
     return shares
-
-
-def changes_in(con: sqlite3.Connection, account: str | None = None) -> list[Change]:
-    """What owners changed in one account, and in the tokens of its analysts; or in all."""
-    # A token opens all shares of its analyst: it is of each account that gave one.
-    query = """
-        SELECT recorded, who, what, account, analyst, was, now, after, (
-            SELECT count(*) FROM charges JOIN accounts ON accounts.id = charges.account
-            WHERE name = history.account AND run <= after
-        )
-        FROM history WHERE :account IS NULL OR account = :account OR (
-            account IS NULL AND analyst IN (
-                SELECT analyst FROM history AS own WHERE own.account = :account
-            )
-        ) ORDER BY id
-    """
-    found = con.execute(query, {"account": account})
-    return [Change(datetime.fromtimestamp(day, UTC), *rest) for day, *rest in found]
-
-
-def record_change(
-    con: sqlite3.Connection,
-    what: str,
-    account: str | None,
-    was: str | None,
-    now: str | None,
-    analyst: str | None = None,
-    token: str | None = None,
-) -> None:
-    """Record an owner's change, inside the transaction that makes it. `token`: its hash."""
-    con.execute(
-        "INSERT INTO history (account, analyst, what, was, now, who, recorded, after, state) "
-        "SELECT :account, :analyst, :what, :was, :now, :who, :day, coalesce(max(sequence), 0), "
-        f"coalesce(:token, (SELECT {STATE} FROM accounts WHERE name = :account)) FROM runs",
-        {"account": account, "analyst": analyst, "what": what, "was": was, "now": now,
-         "token": token, "who": login_name(), "day": start_of_today()},
-    )  # fmt: skip
 
 
 def start_of_today() -> float:

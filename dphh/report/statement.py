@@ -11,7 +11,7 @@ from typing import Any
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import part_of, parts_used, share_used
-from dphh.ledger.entries import ODD_DAY, Change, is_out_of_order
+from dphh.ledger.changes import Change
 from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
@@ -51,8 +51,7 @@ def statement_of(book: Ledger, account: str) -> str:
     lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## What the owner changed"]
     for change in changes:
-        odd = is_out_of_order(change.after + 0.5, change.when, runs)
-        lines += _wrapped(f"{change}{f'; {ODD_DAY}' * odd}.", first="- ")
+        lines += _wrapped(f"{change}.", first="- ")
     lines += ["", "## Who has read it", ""]
     but = ", but for the tests'," if found.test_runs else ""
     lines += _wrapped(f"I have read this, and agree / do not agree that these runs{but} leave:")
@@ -97,8 +96,7 @@ def _wrapped(*texts: str, first: str = "") -> Iterator[str]:
 def lines_on_runs(runs: Sequence[Entry], payer: Account | None = None) -> Iterator[str]:
     """A numbered paragraph on each run, with the share of the payer's cap that it took."""
     for number, run in enumerate(runs, start=1):
-        odd = [f"Note: {ODD_DAY}."] if is_out_of_order(run.sequence, run.when, runs) else []
-        for place, text in enumerate([*_parts(run, payer), *odd]):
+        for place, text in enumerate(_parts(run, payer)):
             mark = f"{number}. "
             yield from _wrapped(text, first=mark if place == 0 else " " * len(mark))
 

@@ -13,6 +13,8 @@ from dphh import BudgetRefused
 from dphh.columns import SCORED_SCHEMA, digest_of, release_file
 from dphh.ledger import BookedRun, Data, Ledger, Request
 from dphh.ledger.budget import checked_booking
+from dphh.ledger.schema import writing
+from dphh.ledger.tables import seal
 from dphh.privacy.events import EpsilonDeltaEvent, Event, SetUnionEvent, events_to_json
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import GAUSSIAN_SHARE_OF_DELTA, NEW_ITEMS_SHARE_OF_DELTA
@@ -69,6 +71,14 @@ def granted(*asking: Any, **how: Any) -> bool:
 def items_price(epsilon: float, delta: float) -> list[Event]:
     sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE_OF_DELTA * delta)
     return [SetUnionEvent(sigma, NEW_ITEMS_SHARE_OF_DELTA * delta)]
+
+
+def resealed(book: Ledger) -> None:
+    """As somebody leaves the file who knows how dphh makes its seals."""
+    with writing(book.path) as con:
+        for table in ("runs", "history"):
+            for (number,) in con.execute(f"SELECT rowid FROM {table}").fetchall():
+                seal(con, table, number)
 
 
 def tampered(book: Ledger, statement: str) -> list[tuple[Any, ...]]:

@@ -13,9 +13,8 @@ from dphh import Corpus
 from dphh.columns import as_parquet, stored_table
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.tables import STATE
 from dphh.reader.corpus import replace_corpus
-from tests.ledger.asked import ask, settled, tampered
+from tests.ledger.asked import ask, resealed, settled, tampered
 
 
 @pytest.fixture
@@ -101,8 +100,8 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
         """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
         "UPDATE drawn SET data = 'other' WHERE step = 'the release'",
         *(f"UPDATE history SET {column} = 'other'"
-          for column in ("account", "analyst", "what", "was", "now", "who")),
-        "UPDATE history SET state = '[]'",
+          for column in ("account", "analyst", "what", "who")),
+        "UPDATE history SET state = '[]'", "UPDATE history SET earlier = 1",
         "UPDATE history SET after = 7", "UPDATE history SET recorded = 7",
         *(f"UPDATE runs SET {column} = 'other'"
           for column in ("analyst", "who", "verb", "parameters", "source", "data", "files")),
@@ -130,38 +129,41 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("CREATE INDEX notes ON runs (who)", "a table, trigger"),
         ("CREATE TRIGGER less AFTER INSERT ON charges BEGIN DELETE FROM charges; END", "a table"),
         ("ALTER TABLE runs ADD COLUMN said TEXT", "a table, trigger"),
-        ("INSERT INTO shares VALUES (1, 'Erika', 0.1, 0.0)", "the analyst 'Erika' has a share"),
-        ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "the analyst 'alice' has a share"),
-        ("UPDATE shares SET epsilon = 0.6", "the analyst 'alice' has a share"),
+        ("INSERT INTO shares VALUES (1, 'Erika', 0.1, 0.0)", "share of the analyst 'Erika' is not"),
+        ("INSERT INTO shares VALUES (7, 'alice', 0.5, 0.0)", "do not belong together"),
+        ("UPDATE shares SET epsilon = 0.6", "share of the analyst 'alice' is not"),
+        ("DELETE FROM shares", "the share of the analyst 'alice' is not the one"),
+        ("DELETE FROM tokens", "the token of the analyst 'alice' is not the one"),
         ("INSERT INTO drawn VALUES (1, 'Erika', x'00')", "something else beside the release"),
         (
             "UPDATE runs SET setting = 'Erika' WHERE sequence = 1",
-            "something else beside the release",
+            "the ledger's row of the run 'done' is not as dphh wrote it",
         ),
         ("DELETE FROM drawn WHERE run = 1", "something else beside the release of the run 'done'"),
         ("UPDATE drawn SET data = 'Erika'", "table drawn has a value in data of another kind"),
         ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),
         ("UPDATE sqlite_sequence SET seq = 0", "counts its runs otherwise than dphh"),
         ("DELETE FROM runs WHERE sequence = 1", "counts its runs otherwise than dphh"),
-        ("UPDATE runs SET manifest = NULL WHERE sequence = 1", "in place of it"),
-        ("INSERT INTO tokens VALUES ('Erika', 'hash')", "analyst 'Erika' has a token that nobody"),
-        ("UPDATE tokens SET sha256 = 'other'", "the analyst 'alice' has a token that nobody gave"),
-        ("UPDATE accounts SET source = 'Erika'", "the account 'reviews': its cap, data"),
         (
-            "UPDATE accounts SET source = 9; UPDATE history SET state = "
-            f"(SELECT {STATE} FROM accounts) WHERE id = 1",
-            "an account or a change has something that dphh cannot read",
+            "UPDATE runs SET manifest = NULL WHERE sequence = 1",
+            "row of the run 'done' is not as dphh",
         ),
-        ("UPDATE history SET what = 'Erika' WHERE id = 2", "cannot read"),
+        ("INSERT INTO tokens VALUES ('Erika', 'hash')", "token of the analyst 'Erika' is not"),
+        ("UPDATE tokens SET sha256 = 'other'", "the token of the analyst 'alice' is not"),
+        ("UPDATE accounts SET source = 'Erika'", "the account 'reviews': its cap, data"),
+        ("UPDATE history SET what = 'Erika' WHERE id = 2", "change of number 2 is not as dphh"),
         ("UPDATE history SET recorded = 9e999", "cannot read"),
+        ("UPDATE history SET state = replace(state, '1.0', '0.5') WHERE id = 1", "of number 1 is"),
+        ("UPDATE history SET recorded = recorded - 864000 WHERE id = 2", "of number 2 is"),
+        ("DELETE FROM history WHERE id = 3", "a change that was recorded is missing"),
         (
             "UPDATE history SET recorded = 'Erika'",
             "history has a value in recorded of another kind",
         ),
         ("UPDATE history SET after = 'Erika'", "history has a value in after of another kind"),
-        ("UPDATE history SET was = x'00'", "history has a value in was of another kind"),
-        ("DELETE FROM charges WHERE run = 1", "run 'done' read data of the account 'reviews', wh"),
-        ("INSERT INTO charges VALUES (77, 1)", "do not belong together"),
+        ("UPDATE history SET who = x'00'", "history has a value in who of another kind"),
+        ("DELETE FROM charges WHERE run = 1", "charge of the run 'done' to the account 'reviews'"),
+        ("INSERT INTO charges VALUES (77, 1)", "the charge of the run 77 to the account 'reviews'"),
         ("UPDATE shares SET delta = 'Erika'", "table shares has a value in delta"),
     ],
 )
@@ -194,8 +196,11 @@ def test_a_row_of_a_run_that_no_copy_has_is_what_its_release_says(spent, reviews
     spent.backup(tmp_path / "before.sqlite")
     tampered(spent, f"UPDATE runs SET {edit} WHERE run_id = 'new'")
     name = "other" if "run_id" in edit else "new"
-    with pytest.raises(UsageError, match=f"row of the run '{name}' is not what its release.json"):
+    with pytest.raises(UsageError, match=f"row of the run '{name}' is not as dphh wrote it"):
         spent.backup(tmp_path / "copy.sqlite")
+    if edit.split(" = ")[0] not in ("recorded", "changed", "source", "digest"):
+        resealed(spent)
+        assert f"row of the run '{name}' is not as dphh wrote it" in spent.edited()
 
 
 @pytest.mark.parametrize("forged", [True, False])
@@ -223,7 +228,7 @@ def test_an_account_pays_for_no_run_of_other_files(spent, reviews, tmp_path):
     assert spent.backup(tmp_path / "copy.sqlite") == 4
     settled(spent, "more", Corpus("/others", user="who", text="body"), 0.01)
     tampered(spent, "INSERT INTO charges SELECT max(sequence), 1 FROM runs")
-    with pytest.raises(UsageError, match="whose files are not in its data"):
+    with pytest.raises(UsageError, match="charge of the run 'more' to the account 'reviews' is mi"):
         spent.backup(tmp_path / "copy.sqlite")
 
 
@@ -274,7 +279,7 @@ def test_runs_of_an_account_stay_charged_wherever_its_data_are_now(spent, review
     assert spent.edited() is None
     for run, name in ((1, "done"), (5, "of both")):
         tampered(spent, f"DELETE FROM charges WHERE run = {run}")
-        assert f"the run {name!r} read data of the account 'reviews'" in spent.edited()
+        assert f"charge of the run {name!r} to the account 'reviews' is missing" in spent.edited()
         tampered(spent, f"INSERT INTO charges VALUES ({run}, 1)")
 
 
@@ -285,14 +290,21 @@ def test_an_account_that_is_added_later_may_pay_for_earlier_runs(spent, reviews,
     spent.backup(tmp_path / "copy.sqlite")
 
 
+def test_what_dphh_cannot_read_is_an_edit_under_any_seal(spent):
+    for edit in ("what = 'Erika'", "state = '[]'", "state = NULL", "earlier = '7'"):
+        tampered(spent, f"UPDATE history SET {edit} WHERE id = 1")
+        resealed(spent)
+        assert "something that dphh cannot read" in spent.edited()
+
+
 def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):
     assert spent.edited() is None and "edited" not in repr(spent)
     tampered(
         spent, "UPDATE accounts SET source = replace(source, 'reviews.parquet', 'other.parquet')"
     )
     spent.set_cap("reviews", 2.0, 0.0)
-    assert "'reviews': its cap, data or groups are not those" in repr(spent)
-    with pytest.raises(UsageError, match="'reviews': its cap, data or groups are not those"):
+    assert "a change of 'reviews' (" in repr(spent)
+    with pytest.raises(UsageError, match=r"does not follow from what was there before it"):
         spent.backup(tmp_path / "copy.sqlite")
 
 
