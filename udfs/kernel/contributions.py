@@ -77,14 +77,14 @@ def dropped_pairs(
     if not over_full.any():
         return np.empty(0, dtype=np.int64)
     pairs = np.flatnonzero(over_full.take(held.owner))
-    owner = held.owner.take(pairs)
-    users = mix_bits(unmixed_hashes(held.user_hashes), salt)
+    users = mix_bits(unmixed_hashes(held.user_hashes[over_full]), salt)
+    owner = (np.cumsum(over_full) - 1).take(held.owner.take(pairs))
     priorities = mix_bits(hash_keys(held.keys.take(pairs)) ^ users.take(owner))
     priorities >>= np.uint64(64) - _PRIORITY_BITS
     if w is not None:
         priorities >>= _W_BITS
         priorities |= (ONE_W - w.take(pairs)).view(np.uint64) << (_PRIORITY_BITS - _W_BITS)
-    kept = are_kept(owner, priorities, held.key_counts * over_full, max_items)
+    kept = are_kept(owner, priorities, held.key_counts[over_full], max_items)
     return pairs.take(np.flatnonzero(~kept))
 
 
@@ -152,13 +152,22 @@ def first_occurrences(ascending: Any) -> Integers:
 def are_kept(
     owner: Integers, priorities: Hashes, key_counts: Integers, max_items: int
 ) -> NDArray[np.bool_]:
-    """Whether each key's priority is below its owner's (max_items + 1)st smallest one.
+    """Whether each key's priority is below its owner's (max_items + 1)st smallest one, the cut.
 
-    All owners are over-full. `key_counts` has 0 for other users.
+    All owners hold more than `max_items` keys. Priorities are counted by their first bits, and only
+    those with the first bits of their owner's cut are sorted.
     """
     by_priority = (owner.view(np.uint64) << _PRIORITY_BITS) | priorities
-    first_of_owners = np.cumsum(key_counts) - key_counts
-    cuts = np.sort(by_priority).take(first_of_owners + max_items, mode="clip")
+    first_bits = (len(owner) // len(key_counts)).bit_length()
+    buckets = (by_priority >> (_PRIORITY_BITS - np.uint64(first_bits))).view(np.int64)
+    counts = np.bincount(buckets)
+    ends = np.cumsum(counts)
+    # Where each owner's cut is in the order of all, in which bucket, and in the sorted ones.
+    places = np.cumsum(key_counts) - key_counts + max_items
+    of_cuts = np.searchsorted(ends, places, side="right")
+    near = np.flatnonzero(buckets == of_cuts.take(owner))
+    skipped = (ends - counts)[of_cuts] - np.cumsum(counts[of_cuts]) + counts[of_cuts]
+    cuts = np.sort(by_priority.take(near)).take(places - skipped)
     kept: NDArray[np.bool_] = by_priority < cuts.take(owner)
     return kept
 
