@@ -243,7 +243,9 @@ class Rows:
         content = self._corpus.content
         of_rows = tokens_query(content, self._types[content.column], "FROM rows")
         tokens = partial(tokens_by_duckdb, query_of_rows=of_rows)
-        gathering = Gathering(reading.reader(words), spilled, tokens)
+        gathering = Gathering(
+            reading.reader(words), spilled, tokens, distinct=not reading.marks_ends
+        )
         takes = ["VARCHAR", "VARCHAR[]", "VARCHAR", "VARCHAR"]
         register_arrow(self.con, "gathered", gathering.add, takes, "INTEGER")
         with _explain_what_ran_out(gathering):

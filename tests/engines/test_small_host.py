@@ -45,7 +45,7 @@ class SmallHost(Host):
 
     def gather(self, table: str, reading: ReadWords) -> None:
         self.open()
-        gathering = Gathering(reading.reader(self.words))
+        gathering = Gathering(reading.reader(self.words), distinct=not reading.marks_ends)
         gathering.add(*self.tables["tokens_of_rows"])
         gathering.finish_adding()
         self.words.close()

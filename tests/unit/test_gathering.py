@@ -30,7 +30,7 @@ def named(user: int) -> str:
 
 
 def gathered(
-    texts: list[Text], cuts: list[int], read: TextReader, most: int | None
+    texts: list[Text], cuts: list[int], read: TextReader, most: int | None, distinct: bool
 ) -> list[tuple[int, list[int]]]:
     """(user_hash, ids) of each user."""
     columns = (
@@ -40,7 +40,7 @@ def gathered(
     )
     with tempfile.TemporaryDirectory() as folder:
         spilled = None if most is None else spilled_texts.SpilledTexts(folder, most)
-        gathering = Gathering(read, spilled)
+        gathering = Gathering(read, spilled, distinct=distinct)
         for start, end in pairwise([0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]):
             gathering.add(*(column.slice(start, end - start) for column in columns))
         gathering.finish_adding()
@@ -57,9 +57,18 @@ def gathered(
 
 
 @settings(deadline=None, max_examples=80)
-@given(texts=TEXTS, cuts=CUTS, few=st.booleans(), most=st.sampled_from([None, 0, 200]))
-@example(texts=[(1, ["a", "b"])] * 5, cuts=[], few=True, most=None)
-def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts, few, most):
+@given(
+    texts=TEXTS,
+    cuts=CUTS,
+    few=st.booleans(),
+    most=st.sampled_from([None, 0, 200]),
+    distinct=st.booleans(),
+)
+@example(texts=[(1, ["a", "b"])] * 5, cuts=[], few=True, most=None, distinct=False)
+@example(texts=[(1, ["a", "b"])] * 5, cuts=[], few=True, most=None, distinct=True)
+def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(
+    texts, cuts, few, most, distinct
+):
     with pytest.MonkeyPatch.context() as patch:
         if few:  # bytes that are read, and positions that are laid out, at a time
             patch.setattr(module, "BATCH_BYTES", 50)
@@ -67,13 +76,15 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
             patch.setattr(module, "TEXTS_AT_ONCE", 2)
             patch.setattr(spilled_texts, "POSITIONS_AT_ONCE", 4)
             patch.setattr(module, "POSITIONS_PER_ROW", 3)
+            patch.setattr(module, "DISTINCT_AT_ONCE", 3)
         vocabulary = Vocabulary()
-        found = gathered(texts, cuts, ReadWords().reader(vocabulary), most)
+        found = gathered(texts, cuts, ReadWords().reader(vocabulary), most, distinct)
     words: dict[int, list[str]] = {}
     for user, tokens in texts:
         words[user] = sorted([*words.get(user, []), *filter(None, tokens)])
     spelled = [sorted(vocabulary.spellings(ids).to_pylist()) for _, ids in found]
-    assert sorted(spelled) == sorted(held for held in words.values() if held)
+    expected = [sorted({*held}) if distinct else held for held in words.values() if held]
+    assert sorted(spelled) == sorted(expected)
     # What stands for a user depends on the name alone; who holds one word needs none.
     user_hashes = [
         hash_texts(pa.array([named(user)])).view(np.int64).item() if len(held) > 1 else 0
@@ -81,6 +92,16 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(texts, cuts,
         if held
     ]
     assert sorted(user_hash for user_hash, _ in found) == sorted(user_hashes)
+
+
+def test_a_user_of_many_words_has_each_once():
+    rng = np.random.default_rng(1)
+    lengths = np.array([0, 4_000, 3, 90_000, 5_000, 4_000, 0])
+    ids = (rng.random(lengths.sum()) ** 4 * 5_000).astype(np.int32)
+    counts, found = module.distinct_of_users(lengths, ids)
+    users = [np.split(each, np.cumsum(of)[:-1]) for each, of in ((ids, lengths), (found, counts))]
+    for held, distinct in zip(*users, strict=True):
+        assert sorted(distinct.tolist()) == sorted({*held.tolist()})
 
 
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():

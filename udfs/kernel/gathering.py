@@ -17,7 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
-from dphh.udfs.arrays import Integers, hash_texts, lengths_of, lists_of, one_array
+from dphh.udfs.arrays import (
+    Integers,
+    hash_texts,
+    lengths_of,
+    lists_of,
+    one_array,
+    sums_of_runs,
+    unmixed_hashes,
+)
 from dphh.udfs.kernel.contributions import first_occurrences
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
@@ -40,8 +48,13 @@ BATCH_BYTES = 1 << 23
 POSITIONS_PER_ROW = 256
 #: How many texts, sorted by user, are handled at a time.
 TEXTS_AT_ONCE = 1 << 17
+#: About how many positions are made distinct at a time: they stay in the processor's cache.
+DISTINCT_AT_ONCE = 1 << 16
 #: With fewer positions than this in memory, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32
+
+#: 2^64 by the golden ratio spreads numbers over a hash table, by the higher half of the product.
+_SPREADING, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 #: Reads texts (tokens, group_name): how many positions each takes, and the integer at each one.
 TextReader = Callable[[pa.Table], tuple[Integers, Any]]
@@ -52,7 +65,7 @@ class ReadWords:
     """How the tokens of texts become word ids. A text without a word takes no position."""
 
     #: Whether a negative number marks a text's end: needed where neighbouring words matter, or the
-    #: text's group. It is -1 - (the number of the group).
+    #: text's group. It is -1 - (the number of the group). Without it, users have distinct words.
     marks_ends: bool = False
     #: The declared groups, in which users of items will be counted.
     groups: Sequence[str] = ()
@@ -154,10 +167,15 @@ class Gathering:
         read: TextReader,
         spilled: SpilledTexts | None = None,
         tokens: Callable[[pa.Array], pa.Array] | None = None,
+        *,
+        distinct: bool = False,
     ) -> None:
         """`spilled`: where texts go that do not fit into memory; if None, all stay in memory.
-        `tokens`: makes tokens from the text of long texts; needed only if some are added."""
+        `tokens`: makes tokens from the text of long texts; needed only if some are added.
+        `distinct`: whether users have each integer once, as is enough where its place and its
+        neighbours do not matter."""
         self._read = read
+        self._distinct = distinct
         self._tokens = tokens
         self._spilled = spilled
         self._lock = Lock()
@@ -296,7 +314,46 @@ class Gathering:
             for some in slices_by_positions(of_users):
                 these = slice(text_of[some.start], text_of[some.stop])
                 held = positions.take(position_indices(first_positions[these], of_texts[these]))
-                yield Users(hashes[some], of_users[some], held)
+                counts = of_users[some]
+                if self._distinct:
+                    counts, held = distinct_of_users(counts, held)
+                yield Users(hashes[some], counts, held)
+
+
+def distinct_of_users(lengths: Integers, ids: Any) -> tuple[Integers, Any]:
+    """How many distinct ids each user has, and the ids, one user after the other."""
+    counts, found = [lengths[:0]], [ids[:0]]
+    ends = np.cumsum(lengths)
+    for some in slices_by_positions(lengths, DISTINCT_AT_ONCE):
+        held = ids[ends[some.start] - lengths[some.start] : ends[some.stop - 1]]
+        distinct = _one_of_each(lengths[some], held)
+        found.append(held.take(np.flatnonzero(distinct)))
+        counts.append(sums_of_runs(lengths[some], distinct))
+    return np.concatenate(counts), np.concatenate(found)
+
+
+def _one_of_each(lengths: Integers, ids: Any) -> NDArray[np.bool_]:
+    """Marks one position of each of a user's distinct ids.
+
+    A hash table has two slots for each position of a user. Each id writes its position to a slot of
+    its user, where one position stays. It is marked. Ids that differ from that one's have other
+    hashes in the next turn.
+    """
+    table = np.empty(2 * len(ids), dtype=np.int64)
+    marked = np.zeros(len(ids), dtype=np.bool_)
+    first_slots = np.repeat(2 * (np.cumsum(lengths) - lengths), lengths)
+    slot_counts = np.repeat(2 * lengths, lengths).view(np.uint64)
+    waiting, left, hashes = np.arange(len(ids)), ids, unmixed_hashes(ids)
+    while len(waiting):
+        hashes = hashes * _SPREADING
+        slots = ((hashes >> _HALF) * slot_counts >> _HALF).view(np.int64) + first_slots
+        table[slots] = waiting
+        stayed = table.take(slots)
+        marked[stayed] = True
+        on = np.flatnonzero(ids.take(stayed) != left)
+        waiting, left, hashes = waiting.take(on), left.take(on), hashes.take(on)
+        first_slots, slot_counts = first_slots.take(on), slot_counts.take(on)
+    return marked
 
 
 def slices_by_bytes(rows: pa.Table) -> Iterator[pa.Table]:

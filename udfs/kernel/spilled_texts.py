@@ -98,15 +98,13 @@ class SpilledTexts:
             file.unlink(missing_ok=True)
 
 
-def slices_by_positions(lengths: Integers) -> Iterator[slice]:
-    """Slices of texts (or of users) with about POSITIONS_AT_ONCE positions each; `lengths` says how
-    many positions each text has."""
+def slices_by_positions(lengths: Integers, at_once: int | None = None) -> Iterator[slice]:
+    """Slices of texts (or of users) with about `at_once` positions each, POSITIONS_AT_ONCE if it is
+    None; `lengths` says how many positions each text has."""
     if not len(lengths):
         return
-    stops = (
-        np.flatnonzero(np.diff(np.cumsum(lengths, dtype=np.int64) // POSITIONS_AT_ONCE, append=-1))
-        + 1
-    )
+    numbers = np.cumsum(lengths, dtype=np.int64) // (at_once or POSITIONS_AT_ONCE)
+    stops = np.flatnonzero(np.diff(numbers, append=-1)) + 1
     for start, stop in zip([0, *stops[:-1]], stops, strict=True):
         yield slice(start, stop)
 

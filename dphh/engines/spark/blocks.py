@@ -40,7 +40,7 @@ def blocks_of(reading: ReadWords, query_of_rows: str) -> Callable[[Batches], Bat
 
     def blocks(batches: Batches) -> Batches:
         words = Vocabulary()
-        gathering = Gathering(reading.reader(words))
+        gathering = Gathering(reading.reader(words), distinct=not reading.marks_ends)
         for batch in batches:
             for rows in slices_by_bytes(pa.Table.from_batches([batch])):
                 tokens = tokens_by_duckdb(one_array(rows.column("content")), query_of_rows)
