@@ -125,13 +125,12 @@ class Table:
         }
 
     @property
-    def sizes(self) -> tuple[float, float] | None:
-        """The smallest and the largest number of people of its rows, if these are known."""
+    def smallest(self) -> int:
+        """The smallest number of people of its rows; 0 if it is not known."""
         if self.groups[0] is not None or self.count > len(self.rows):
-            return None
+            return 0
         bars = [row.bars[0] for row in self.rows]
-        numbers = [bar.value for bar in bars if bar.value is not None and bar.low is not None]
-        return (min(numbers), max(numbers)) if numbers else None
+        return int(min((bar.value or 0 for bar in bars if bar.low is not None), default=0))
 
 
 def named(by: str, groups: Sequence[str]) -> str:

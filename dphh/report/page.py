@@ -101,6 +101,7 @@ def _template() -> Template:
     )
     made.filters["visible_text"] = visible_text
     made.filters["unbroken"] = unbroken
+    made.filters["css_text"] = lambda said: "".join(f"\\{ord(each):06x}" for each in said)
     made.filters["promise_in_short"] = sentences.promise_in_short
     made.globals |= {"say": sentences, "lines": plan_lines}
     made.globals |= {"early_day": early_day, "in_words": in_words}

@@ -125,7 +125,7 @@ class Part:
         if has_every_given_item(part.release.manifest) or part.found.number != "users":
             return 0
         of = (table for table in part.tables if table.kind.startswith(("phrase", "further phrase")))
-        return int(min((table.sizes[0] for table in of if table.sizes), default=0))
+        return min((table.smallest for table in of if table.smallest), default=0)
 
     @property
     def floor(self) -> int:

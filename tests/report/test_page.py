@@ -60,6 +60,9 @@ def test_hostile_values_stay_text_wherever_they_are():
         for text in ("<script>alert(1)</script>", "{{ 7 * 7 }}", "<b>", "<s>", "␛[31mred␇"):
             assert text in seen.text
         assert "x" * 301 not in seen.text
+    title = '"; } body { display: none'
+    (style,) = re.findall("<style>(.*?)</style>", page_of(release, title=title), flags=re.DOTALL)
+    assert title not in style
     assert "line␊break␍" in Seen(page_of(made.items(HOSTILE))).text
     assert "⟨U+202E⟩</title><script>" in Seen(page_of(release, title="\u202e</title><script>")).text
 
@@ -261,8 +264,8 @@ def test_the_highest_numbers_of_each_group_come_first():
     people["thin soup here"] |= {"US": (88, 70, 100)}
     text = " ".join(Seen(page_of(within_country(people))).text.replace("\0", " ").split())
     assert (
-        "DE: no number stands out US: cold soup here (90), no soup here (89), "
-        "thin soup here (88) and 1 more 9 phrases"
+        "US: cold soup here (90), no soup here (89), thin soup here (88) and 1 more "
+        "other groups: no number stands out 9 phrases"
     ) in text
 
 
