@@ -69,14 +69,15 @@ class Row:
     """What people say, with bars in the order of the groups."""
 
     wording: str
-    #: The released item in it that the bars are of, with its tokens.
-    item: str
+    #: The released item in it that the bars are of.
     tokens: Tokens
     bars: Bars
     #: Other released items that say nearly the same and have no row.
     variations: Sequence[str]
     #: The group that has more than half of its people; "" if none clearly has.
     place: str
+    #: Whether its wording has words around that item.
+    is_part: bool
 
 
 @dataclass(frozen=True)
@@ -165,12 +166,12 @@ def tables_of(
         groups = groups[1:]
 
     def row(of: Wording) -> Row:
-        item = join(of.counted)
         return Row(
-            join(of.tokens) + cut.get(of.counted, ""), item + cut.get(of.counted, ""), of.counted,
+            of.name(joiner_of(manifest)) + cut.get(of.counted, ""), of.counted,
             tuple(numbers.get((of.counted, group), Bar()) for group in groups),
             [] if of_whole else [join(each) for each in of.variations],
             named(by, [places[of.counted]]) if of.counted in places else "",
+            of.tokens != of.counted,
         )  # fmt: skip
 
     tables: list[Table] = []

@@ -26,7 +26,7 @@ from dphh.report.sentences import (
 from dphh.wording.lines import one_line
 
 #: What is said of a difference whose interval lies above 0, contains it, or lies below it.
-ROSE, FELL, UNTOLD = "rose", "fell", "cannot tell"
+ROSE, FELL, UNTOLD = "rose", "fell", "no clear change"
 
 #: The ends of the intervals of both numbers.
 ENDS = ("low_now", "high_now", "low_before", "high_before")

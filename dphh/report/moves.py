@@ -99,22 +99,22 @@ def comparison(
     found = found or found_in(later, earlier)
     groups = sorted({group for _, group in differences}, key=str)
     here, there = ({*map(tuple, side.rows()["tokens"].to_list())} for side in sides)
-    text = joiner_of(later.manifest).join
+    joiner = joiner_of(later.manifest)
     moves: list[tuple[str, str | None, Difference]] = []
     alone: tuple[list[str], list[str]] = [], []
     for of in found.phrases:
         compared_in = [group for group in groups if (of.counted, group) in differences]
-        moves += [(text(of.tokens), group, differences[of.counted, group]) for group in compared_in]
+        moves += [(of.name(joiner), group, differences[of.counted, group]) for group in compared_in]
         if not compared_in and of.counted in here | there:
             number = f"{found.numbers[of.counted]:,}"
-            alone[of.counted not in here].append(f"{text(of.tokens)} (about {number})")
+            alone[of.counted not in here].append(f"{of.name(joiner)} (about {number})")
     aside: Counter[str] = Counter()
     folded = *found.further, *found.words, *found.others
     for of in folded if len(groups) == 1 else ():  # else too many to read
         if difference := differences.get((of.counted, groups[0])):
             aside[difference["change"]] += 1
             if not found.phrases:
-                moves.append((text(of.tokens), groups[0], difference))
+                moves.append((of.name(joiner), groups[0], difference))
     moves.sort(key=_order)
     meaning = meaning_of_changes(*(side.release.manifest for side in sides))
     beside = aside if found.phrases else Counter[str]()
@@ -154,7 +154,7 @@ def moved_in_words(of: Difference) -> str:
 
 
 def in_words(difference: Difference) -> str:
-    """What is said of a difference, with its nearer end: rose by at least 415."""
-    least = max(difference["low"], -difference["high"])
+    """What is said of a difference, with its nearer end: rose by about 430 (at least 415)."""
     told = difference["change"]
-    return told if told == UNTOLD else f"{told} by at least {least:,}"
+    about, least = abs(difference["difference"]), max(difference["low"], -difference["high"])
+    return told if told == UNTOLD else f"{told} by about {about:,} (at least {least:,})"

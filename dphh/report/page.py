@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from dphh.ledger import Ledger
 from dphh.report import plan_lines, sentences
-from dphh.report.moves import in_words
 from dphh.report.parts import MOST_FINDINGS, Part, parts_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import early_day
@@ -103,6 +102,5 @@ def _template() -> Template:
     made.filters["unbroken"] = unbroken
     made.filters["css_text"] = lambda said: "".join(f"\\{ord(each):06x}" for each in said)
     made.filters["promise_in_short"] = sentences.promise_in_short
-    made.globals |= {"say": sentences, "lines": plan_lines}
-    made.globals |= {"early_day": early_day, "in_words": in_words}
+    made.globals |= {"say": sentences, "lines": plan_lines, "early_day": early_day}
     return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))

@@ -81,27 +81,27 @@ class Part:
         said = {text: named(by, [of for of in groups if (text, of) in moved])
                 or f"{moved_in_words(of)} people" for (text, _), of in moved.items()}  # fmt: skip
         for part in self.by_groups:
-            said |= {text: f"{said[text]}; {in_groups}"
+            clear = "" if any("; clear in" in of for of in said.values()) else "clear in "
+            said |= {text: f"{said[text]}; {clear}{in_groups}"
                      for text, in_groups in part.moved(word).items() if text in said}  # fmt: skip
         return said
 
     @property
-    def where(self) -> Mapping[str, Sequence[str]]:
-        """Of each phrase the groups that more than half of its people are in; else, of the first
-        part by groups, those of the highest numbers."""
+    def where(self) -> Mapping[str, str]:
+        """Of each phrase, for each part by groups: that with more than half of its people, or those
+        of the highest numbers."""
         said: dict[str, list[str]] = {}
-        for part in self.by_groups or ([] if self.whole else [self]):
+        for place, part in enumerate(self.by_groups or ([] if self.whole else [self])):
             for row in part.tables[0].rows if part.tables else ():
-                if row.place and not part.whole:
-                    said[row.wording] = [f"mostly in {row.place}"]
-                    continue
-                highest = _highest_of(row, part.tables[0].names) if part.whole else {}
-                if row.place in highest:
-                    place = f"mostly in {row.place}: {highest[row.place]}"
-                    said.setdefault(row.wording, []).append(place)
-                elif highest and part is self.by_groups[0]:
-                    said[row.wording] = [", ".join(f"{at}: {of}" for at, of in highest.items())]
-        return said
+                most = MOST_FINDINGS if place == 0 else 2
+                if of := _highest_of(row, part.tables[0], most if part.whole else 0):
+                    said.setdefault(row.wording, []).append(of)
+        return {text: " · ".join(of) for text, of in said.items()}
+
+    @property
+    def by(self) -> str:
+        """The column that it has groups of."""
+        return str(self.release.manifest["parameters"]["by"])
 
     def change_of(self, row: Row, group: str | None) -> Mapping[str, Any] | None:
         return self.changes.differences.get((row.tokens, group)) if self.changes else None
@@ -133,15 +133,19 @@ class Part:
         return int(counting_of(self.release.manifest).get("min_users", 0))
 
 
-def _highest_of(row: Row, names: Sequence[str]) -> Mapping[str, str]:
-    """The groups of its highest numbers that are clearly above 0, with these."""
+def _highest_of(row: Row, table: Table, most: int) -> str:
+    """The groups of its highest numbers that are clearly above 0, or the one that most are in."""
+    bars = zip(table.names, table.groups, row.bars, strict=True)
     clear = [
-        (bar.value, name)
-        for bar, name in zip(row.bars, names, strict=True)
+        (-(bar.value or 0), name, str(group))
+        for name, group, bar in bars
         if bar.value is not None and not sentences.is_weak(bar.low, bar.high)
     ]
-    ranked = sorted(clear, key=lambda each: -each[0])[:MOST_FINDINGS]
-    return {name: f"{value:,.0f}" for value, name in ranked}
+    if row.place:
+        numbers = [f": {-value:,.0f}" for value, name, _ in clear if name == row.place and most]
+        return "".join([f"mostly in {row.place}", *numbers])
+    said = [f"{group}: {-value:,.0f}" for value, _, group in sorted(clear)[:most]]
+    return (clear[0][1].removesuffix(clear[0][2]) if said else "") + ", ".join(said)
 
 
 #: A release, and an earlier one.

@@ -46,6 +46,15 @@ class Wording:
     counted: Tokens
     variations: list[Tokens] = field(default_factory=list)
 
+    def name(self, joiner: str) -> str:
+        """All of its words; in brackets those that are not of the gram whose number is shown."""
+        size = len(self.counted)
+        every = range(len(self.tokens) + 1)
+        at = next(at for at in every if self.tokens[at : at + size] == self.counted)
+        before, after = self.tokens[:at], self.tokens[at + size :]
+        parts = [f"[{joiner.join(each)}]" if each else "" for each in (before, after)]
+        return joiner.join(filter(None, [parts[0], *self.counted, parts[1]]))
+
 
 @dataclass(frozen=True)
 class Grams:

@@ -131,14 +131,15 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
     assert (
-        "Stars below 3, November 2026 Compared with October 2026: ▲ rose: cold soup (about 100 → "
-        "about 900 people) cannot tell: 1 phrase; no number for October 2026: 1 phrase 3 phrases"
+        "Stars below 3, November 2026 Compared with October 2026: Whether more or fewer wrote in "
+        "all is not published. ▲ rose: cold soup (about 100 → about 900 people) no clear change: "
+        "1 phrase; no number for October 2026: 1 phrase 3 phrases"
     ) in said
     assert "Found in October 2026 alone (it may still be said): old soup (about 7)." in said
-    row = r"(\S+) about (\S+ people \S+ to \S+) ((?:▲|▼|cannot tell:) .*?) was ([^)]+)"
+    row = r"(\S+) about (\S+ people \S+ to \S+) ((?:▲|▼|no clear change:) .*?),? was ([^)]+)"
     assert re.findall(row, said) == [
-        ("soup", "900 people (880 to 920)", "▲ rose by at least 768", "100 (80 to 120"),
-        ("there", "50 people (30 to 70)", "cannot tell: 23 fewer to 33 more", "45 (25 to 65"),
+        ("soup", "900 people (880 to 920)", "▲ rose by about 800 at least 768", "100 (80 to 120"),
+        ("there", "50 people (30 to 70)", "no clear change: 23 fewer to 33 more", "45 (25 to 65"),
     ]
     assert "new soup at most 25 people no number for October 2026 Numbers" in said
     assert "at most 5% is expected not to have" in said
@@ -146,7 +147,7 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     alone = Seen(page_of(counted({"new soup": (5, 0, 25)}), against=[before])).text
     assert "no phrase is in both" in alone
     fell = Seen(page_of(before, against=[now])).text
-    assert "cannot tell: 1" in fell and "▼ fell: cold soup" in " ".join(fell.split())
+    assert "no clear change: 1" in fell and "▼ fell: cold soup" in " ".join(fell.split())
 
 
 def test_several_releases_are_on_one_page_and_their_account_is_said_once(ledger, written):
@@ -180,8 +181,8 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
     said = page_of(now, others=[of_groups], against=[before, groups_before])
     text = " ".join(Seen(said).text.replace("\0", " ").split())
     first, _, second = text.partition(", by country ")
-    assert "▲ rose: cold soup (about 100 → about 900 people) cannot tell: 1 phrase" in first
-    assert "▲ rose: late bus (DE) all else: ? (cannot tell)." in second
+    assert "▲ rose: cold soup (about 100 → about 900 people) no clear change: 1 phrase" in first
+    assert "▲ rose: late bus (DE) all else: no clear change (?)." in second
     assert "DE: 400 (380 to 420) ? was 401 (381 to 421)" in second
     assert "DE: 500 (480 to 520) ▲ rose was 90 (70 to 110)" in second
     assert second.index("cold soup DE:") < second.index("late bus DE:")
@@ -212,7 +213,7 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     page = page_of(now, others=[grouped], against=[before, groups_before])
     said = " ".join(Seen(page).text.replace("\0", " ").split())
     first, _, second = said.partition(", by country ")
-    assert "▲ rose: b c d (about 100 → about 900 people; DE) cannot" in first
+    assert "▲ rose: b c d (about 100 → about 900 people; clear in DE) no clear" in first
     assert "late bus about 50 people (30 to 70)" not in first
     assert ("b c d ◆ mostly in DE: 510 about 900 people (880 to 920)") in first
     assert "late bus ◆ mostly in DE: 800 about 50 people" in first
@@ -283,10 +284,10 @@ def test_a_phrase_has_its_highest_groups_beside_it_or_that_with_most():
     for each, by in ((grouped, "country"), (again, "shop")):
         each.manifest["parameters"] |= {"by": by, "groups": [*places]}
     text = " ".join(Seen(page_of(now, others=[grouped, again])).text.replace("\0", " ").split())
-    assert "old soup ◆ UK: 99, DE: 90, FR: 80 about 90 people" in text
-    assert "thin soup ◆ mostly in FR: 500 ◆ mostly in FR: 500 about 90 people" in text
+    assert "old soup ◆ UK: 99, DE: 90, FR: 80 · UK: 99, DE: 90 about 90 people" in text
+    assert "thin soup ◆ mostly in FR: 500 · mostly in FR: 500 about 90 people" in text
     assert "new soup about 90 people" in text
-    assert "◆ are the highest numbers by country; close ones may be in another order." in text
+    assert "◆ are the highest numbers by country and by shop: close ones may be in" in text
 
 
 def test_a_phrase_that_was_not_found_before_is_said_to_be_missed_or_rare():
@@ -313,7 +314,7 @@ def test_a_release_that_was_made_before_its_period_ended_is_said_to_be():
         assert f"November 2026 {said}" in lines_of(page_of(before))
         against = Seen(page_of(now, against=[before])).text
         assert (
-            "November 2026 is not complete: it was read on 30 November 2026."
+            "November 2026 is not complete: it was read on 30 November 2026. Whether"
             in " ".join(against.split())
         ) == ("before" in said)
 
@@ -323,7 +324,7 @@ def test_phrases_that_no_further_table_counts_stand_aside():
     grouped = of_run(within_country({"cold soup": {"DE": (60, 40, 80)}}), "g", [])
     grouped.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     text = " ".join(Seen(page_of(now, others=[grouped])).text.replace("\0", " ").split())
-    first, _, further = text.partition("1 further phrase not picked to be counted")
+    first, _, further = text.partition("1 further phrase found, but not chosen to be counted")
     assert "cold soup ◆ DE: 60 about 90" in first and "nice day" not in first
     assert "nice day about 95" in further
     assert "further" not in page_of(now)
@@ -384,8 +385,8 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "Compared with 2026-W46: ▲ rose: a b (at most 40 → about 500 people) 1 phrase" in text
-    assert "about 500 people (480 to 520) ▲ rose by at least 452 was at most 40" in text
+    assert "published. ▲ rose: a b (at most 40 → about 500 people) 1 phrase" in text
+    assert "about 500 people (480 to 520) ▲ rose by about 480 at least 452, was at most 40" in text
     assert "300" not in text.partition("The manifest")[0]
 
 
@@ -451,7 +452,7 @@ def test_the_first_of_what_rose_is_said_first():
     sizes = {f"{word} soup here": (900 - at, 800, 950) for at, word in enumerate("abcde")}
     before = dict.fromkeys(sizes, (90, 70, 110))
     said = Seen(page_of(counted(sizes), against=[of_run(counted(before), "before", [])])).text
-    first, _, below = said.partition("5 phrases")
+    first, _, below = said.partition("\0" + "5 phrases")
     names = [f"{word} soup here (about 90 → about {900 - at} people)"
              for at, word in enumerate("abc")]  # fmt: skip
     assert f"▲ rose: {', '.join(names)} and 2 more" in " ".join(first.split())
