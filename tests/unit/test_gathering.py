@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dphh.errors import EngineOutOfResources
 from dphh.udfs.arrays import hash_texts
+from dphh.udfs.kernel import contributions, spilled_texts
 from dphh.udfs.kernel import gathering as module
-from dphh.udfs.kernel import spilled_texts
 from dphh.udfs.kernel.gathering import Gathering, ReadWords, TextReader, rows_of_users
 from dphh.udfs.kernel.vocabulary import Vocabulary
 
@@ -76,7 +76,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(
             patch.setattr(module, "TEXTS_AT_ONCE", 2)
             patch.setattr(spilled_texts, "POSITIONS_AT_ONCE", 4)
             patch.setattr(module, "POSITIONS_PER_ROW", 3)
-            patch.setattr(module, "DISTINCT_AT_ONCE", 3)
+            patch.setattr(contributions, "DISTINCT_AT_ONCE", 3)
         vocabulary = Vocabulary()
         found = gathered(texts, cuts, ReadWords().reader(vocabulary), most, distinct)
     words: dict[int, list[str]] = {}
@@ -98,7 +98,7 @@ def test_a_user_of_many_words_has_each_once():
     rng = np.random.default_rng(1)
     lengths = np.array([0, 4_000, 3, 90_000, 5_000, 4_000, 0])
     ids = (rng.random(lengths.sum()) ** 4 * 5_000).astype(np.int32)
-    counts, found = module.distinct_of_users(lengths, ids)
+    counts, found = contributions.distinct_of_users(lengths, ids)
     users = [np.split(each, np.cumsum(of)[:-1]) for each, of in ((ids, lengths), (found, counts))]
     for held, distinct in zip(*users, strict=True):
         assert sorted(distinct.tolist()) == sorted({*held.tolist()})

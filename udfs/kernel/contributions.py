@@ -28,13 +28,19 @@ from dphh.udfs.arrays import (
     lists_of,
     mix_bits,
     one_array,
+    sums_of_runs,
     unmixed_hashes,
     values_of,
 )
 from dphh.udfs.kernel.positions import WordsWithIds, values_of_ids
+from dphh.udfs.kernel.spilled_texts import slices_by_positions
 
 #: About how many positions are processed at a time: they stay in the processor's cache.
 PIECE_SIZE = 1 << 17
+#: About how many positions are made distinct at a time, for the same reason.
+DISTINCT_AT_ONCE = 1 << 16
+#: 2^64 by the golden ratio spreads numbers over a hash table, by the higher half of the product.
+_SPREADING, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 #: Bits of a priority, the number by which an over-full user's keys are ordered: the smallest stay.
 _PRIORITY_BITS = np.uint64(40)
 #: The integer for a relative weight w of 1.
@@ -123,8 +129,9 @@ def distinct_pairs(first: Any, second: Any) -> tuple[Integers, Integers]:
     there = np.flatnonzero(first >= 0)
     first, second = first.take(there), second.take(there)
     in_order = (second[1:] >= second[:-1]).all()
-    order = np.arange(len(there))
-    for digit in [*([] if in_order else _digits(second)), *_digits(first)]:
+    lowest, *higher = [*([] if in_order else _digits(second)), *_digits(first)] or [first]
+    order = lowest.argsort(kind="stable")
+    for digit in higher:
         order = order.take(digit.take(order).argsort(kind="stable"))
     first, second = first.take(order), second.take(order)
     new = np.ones(len(order), dtype=np.bool_)
@@ -139,6 +146,42 @@ def _digits(numbers: Any) -> list[Any]:
     bits = int(np.bitwise_or.reduce(numbers, initial=0))
     shifts = range(0, bits.bit_length(), 16)
     return [(numbers >> shift).astype(np.uint16) for shift in shifts if bits >> shift & 0xFFFF]
+
+
+def distinct_of_users(lengths: Integers, ids: Any) -> tuple[Integers, Any]:
+    """How many distinct ids each user has, and the ids, one user after the other."""
+    counts, found = [lengths[:0]], [ids[:0]]
+    ends = np.cumsum(lengths)
+    for some in slices_by_positions(lengths, DISTINCT_AT_ONCE):
+        held = ids[ends[some.start] - lengths[some.start] : ends[some.stop - 1]]
+        distinct = _one_of_each(lengths[some], held)
+        found.append(held.take(np.flatnonzero(distinct)))
+        counts.append(sums_of_runs(lengths[some], distinct))
+    return np.concatenate(counts), np.concatenate(found)
+
+
+def _one_of_each(lengths: Integers, ids: Any) -> NDArray[np.bool_]:
+    """Marks one position of each of a user's distinct ids.
+
+    A hash table has two slots for each position of a user. Each id writes its position to a slot of
+    its user, where one position stays. It is marked. Ids that differ from that one's have other
+    hashes in the next turn.
+    """
+    table = np.empty(2 * len(ids), dtype=np.int64)
+    marked = np.zeros(len(ids), dtype=np.bool_)
+    first_slots = np.repeat(2 * (np.cumsum(lengths) - lengths), lengths)
+    slot_counts = np.repeat(2 * lengths.astype(np.uint64), lengths)
+    waiting, left, hashes = np.arange(len(ids)), ids, unmixed_hashes(ids)
+    while len(waiting):
+        hashes = hashes * _SPREADING
+        slots = ((hashes >> _HALF) * slot_counts >> _HALF).view(np.int64) + first_slots
+        table[slots] = waiting
+        stayed = table.take(slots)
+        marked[stayed] = True
+        on = np.flatnonzero(ids.take(stayed) != left)
+        waiting, left, hashes = waiting.take(on), left.take(on), hashes.take(on)
+        first_slots, slot_counts = first_slots.take(on), slot_counts.take(on)
+    return marked
 
 
 def first_occurrences(ascending: Any) -> Integers:

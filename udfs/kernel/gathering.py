@@ -17,16 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
-from dphh.udfs.arrays import (
-    Integers,
-    hash_texts,
-    lengths_of,
-    lists_of,
-    one_array,
-    sums_of_runs,
-    unmixed_hashes,
-)
-from dphh.udfs.kernel.contributions import first_occurrences
+from dphh.udfs.arrays import Integers, hash_texts, lengths_of, lists_of, one_array
+from dphh.udfs.kernel.contributions import distinct_of_users, first_occurrences
 from dphh.udfs.kernel.positions import positions_of_texts
 from dphh.udfs.kernel.spilled_texts import (
     ARRAY_TYPES,
@@ -48,13 +40,8 @@ BATCH_BYTES = 1 << 23
 POSITIONS_PER_ROW = 256
 #: How many texts, sorted by user, are handled at a time.
 TEXTS_AT_ONCE = 1 << 17
-#: About how many positions are made distinct at a time: they stay in the processor's cache.
-DISTINCT_AT_ONCE = 1 << 16
 #: With fewer positions than this in memory, four bytes say where a text starts.
 FOUR_BYTE_POSITIONS = 1 << 32
-
-#: 2^64 by the golden ratio spreads numbers over a hash table, by the higher half of the product.
-_SPREADING, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 #: Reads texts (tokens, group_name): how many positions each takes, and the integer at each one.
 TextReader = Callable[[pa.Table], tuple[Integers, Any]]
@@ -318,42 +305,6 @@ class Gathering:
                 if self._distinct:
                     counts, held = distinct_of_users(counts, held)
                 yield Users(hashes[some], counts, held)
-
-
-def distinct_of_users(lengths: Integers, ids: Any) -> tuple[Integers, Any]:
-    """How many distinct ids each user has, and the ids, one user after the other."""
-    counts, found = [lengths[:0]], [ids[:0]]
-    ends = np.cumsum(lengths)
-    for some in slices_by_positions(lengths, DISTINCT_AT_ONCE):
-        held = ids[ends[some.start] - lengths[some.start] : ends[some.stop - 1]]
-        distinct = _one_of_each(lengths[some], held)
-        found.append(held.take(np.flatnonzero(distinct)))
-        counts.append(sums_of_runs(lengths[some], distinct))
-    return np.concatenate(counts), np.concatenate(found)
-
-
-def _one_of_each(lengths: Integers, ids: Any) -> NDArray[np.bool_]:
-    """Marks one position of each of a user's distinct ids.
-
-    A hash table has two slots for each position of a user. Each id writes its position to a slot of
-    its user, where one position stays. It is marked. Ids that differ from that one's have other
-    hashes in the next turn.
-    """
-    table = np.empty(2 * len(ids), dtype=np.int64)
-    marked = np.zeros(len(ids), dtype=np.bool_)
-    first_slots = np.repeat(2 * (np.cumsum(lengths) - lengths), lengths)
-    slot_counts = np.repeat(2 * lengths, lengths).view(np.uint64)
-    waiting, left, hashes = np.arange(len(ids)), ids, unmixed_hashes(ids)
-    while len(waiting):
-        hashes = hashes * _SPREADING
-        slots = ((hashes >> _HALF) * slot_counts >> _HALF).view(np.int64) + first_slots
-        table[slots] = waiting
-        stayed = table.take(slots)
-        marked[stayed] = True
-        on = np.flatnonzero(ids.take(stayed) != left)
-        waiting, left, hashes = waiting.take(on), left.take(on), hashes.take(on)
-        first_slots, slot_counts = first_slots.take(on), slot_counts.take(on)
-    return marked
 
 
 def slices_by_bytes(rows: pa.Table) -> Iterator[pa.Table]:

@@ -49,7 +49,7 @@ from dphh.udfs.arrays import (
     sums_of_runs,
     values_of,
 )
-from dphh.udfs.kernel.contributions import distinct_pairs
+from dphh.udfs.kernel.contributions import distinct_of_users
 from dphh.udfs.kernel.positions import KeyIndex, WordsWithIds, indices_by_word, values_of_ids
 from dphh.udfs.rules.weights import floor_roots
 
@@ -96,9 +96,10 @@ class GivenGrams:
         words = pa.array(self.words, pa.large_string())
         return GivenGramsByWordId(self, indices_by_word(words).by_id(words_with_ids))
 
-    def matches(self, ids: Any, indices_by_id: Any) -> tuple[Integers, Integers]:
-        """The positions where a given sequence begins, and the number of that sequence. `ids` are
-        the word ids of whole texts; `indices_by_id` has the index in `words` of each."""
+    def matches(self, ids: Any, indices_by_id: Any) -> Iterator[tuple[Integers, Integers]]:
+        """For each length of the sequences: the positions, ascending, where one begins, and its
+        number. `ids` are the word ids of whole texts; `indices_by_id` has the index in `words` of
+        each."""
         indices = values_of_ids(indices_by_id, ids)
         if self.beginnings:
             ends = np.flatnonzero(ids < 0)
@@ -106,24 +107,19 @@ class GivenGrams:
             starts = np.append(0, ends[:-1] + 1)
         else:
             starts = np.flatnonzero(indices >= 0)
-        found = [*self._matches_by_length(indices, starts)]
-        at, sequences = (np.concatenate(columns) for columns in zip(*found, strict=True))
-        return at, sequences
-
-    def _matches_by_length(self, indices: Any, at: Integers) -> Iterator[tuple[Integers, Integers]]:
-        nodes = np.zeros(len(at), dtype=np.int64)
+        at, nodes = starts, np.zeros(len(starts), dtype=np.int64)
         for ahead, (prefixes_by_step, wholes) in enumerate(self._steps):
             reach = np.searchsorted(at, len(indices) - ahead)
             at, nodes = at[:reach], nodes[:reach]
-            next_words = indices[at + ahead]
+            next_words = indices.take(at + ahead)
             on = np.flatnonzero(next_words >= 0)
-            at, steps = at[on], (nodes * len(self.words) + next_words)[on]
+            steps = nodes.take(on) * len(self.words) + next_words.take(on)
             reached = prefixes_by_step.indices(steps)
-            on = np.flatnonzero(reached >= 0)
-            at, nodes = at[on], reached[on].astype(np.int64)
-            sequences = wholes[nodes]
+            there = np.flatnonzero(reached >= 0)
+            at, nodes = at.take(on.take(there)), reached.take(there).astype(np.int64)
+            sequences = wholes.take(nodes)
             whole = np.flatnonzero(sequences >= 0)
-            yield at[whole], sequences[whole]
+            yield at.take(whole), sequences.take(whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,23 +132,29 @@ class GivenGramsByWordId:
     indices_by_id: NDArray[np.int32]
 
     def keys_of_users(self, lengths: Integers, ids: Any) -> tuple[Integers, Integers]:
-        """The distinct sequences that each user holds, as keys: how many a user has, and all keys
-        in order. A key is the sequence's number times the number of groups, plus the number of the
-        group of a text with it.
+        """The distinct sequences that each user holds, as keys: how many a user has, and all keys,
+        one user after the other. A key is the sequence's number times the number of groups, plus
+        the number of the group of a text with it.
 
         `lengths` says how many positions each user has. A text's end says the text's group: it is
         -1 - (the group's number). Texts without ends are found in as if each were a user's only
         one, so only sequences of one token may then be given.
         """
-        groups = self.given.groups
-        at, keys = self.given.matches(ids, self.indices_by_id)
-        keys *= groups
-        if groups > 1:
-            ends = ids < 0
-            keys += (-1 - ids[ends])[np.cumsum(ends)[at]]
-        owner = np.repeat(np.arange(len(lengths)), lengths)[at]
-        owner, keys = distinct_pairs(owner, keys)
-        return np.bincount(owner, minlength=len(lengths)), keys.astype(np.int32)
+        groups, ends = self.given.groups, ids < 0
+        users = np.arange(len(lengths))
+        user_at = np.repeat(users, lengths)
+        owners, found = [users[:0]], [users[:0]]
+        for at, sequences in self.given.matches(ids, self.indices_by_id):
+            keys = sequences * groups
+            if groups > 1:
+                keys += (-1 - ids[ends])[np.cumsum(ends)[at]]
+            held = np.bincount(user_at.take(at), minlength=len(lengths))
+            counts, distinct = distinct_of_users(held, keys)
+            owners.append(np.repeat(users, counts))
+            found.append(distinct)
+        owner = np.concatenate(owners)
+        in_order = np.concatenate(found).take(owner.argsort(kind="stable"))
+        return np.bincount(owner, minlength=len(lengths)), in_order.astype(np.int32)
 
 
 def keys_of_given_items(
@@ -339,8 +341,8 @@ def contributions_to_counts(lengths: Any, ids: Any, caps: Any, rule: Contributio
     keys may repeat. `caps` has the users' own, beside `lengths`; if it is NULL, every user has the
     least cap."""
     rows, counts = one_array(ids), values_of(one_array(lengths))
-    users = np.repeat(np.arange(len(counts)), counts)
-    held = HeldItems(len(counts), *distinct_pairs(users, values_of(rows)))
+    number, keys = distinct_of_users(counts, values_of(rows))
+    held = HeldItems(len(counts), np.repeat(np.arange(len(counts)), number), keys)
     coordinates, added = rule.added(held, values_of(one_array(caps)))
     # Floats represent the sums of a batch exactly: no user adds 2^24, and no batch has 2^29 users.
     sums = np.bincount(coordinates, added, minlength=rule.coordinates)

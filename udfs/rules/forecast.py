@@ -21,10 +21,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.udfs.arrays import Integers, all_in_first_row, lengths_of, lists_of, one_array, values_of
+from dphh.udfs.arrays import (
+    Integers,
+    all_in_first_row,
+    lengths_of,
+    lists_of,
+    one_array,
+    sums_of_runs,
+    values_of,
+)
 from dphh.udfs.kernel.contributions import (
     HeldKeys,
-    distinct_pairs,
+    distinct_of_users,
     first_occurrences,
     pieces_of_users,
     sums_by_key,
@@ -350,9 +358,9 @@ def finds_of_users(lengths: Any, grams: Any, purse: Any) -> pa.Array:
     this level the user holds. `grams` are their numbers at the user's positions, or below 0."""
     rows = one_array(lengths)
     counts, purses = values_of(rows), _Purses.beside(purse, rows)
-    users = np.repeat(np.arange(len(counts)), counts)
-    _, owner = distinct_pairs(values_of(one_array(grams)), users)
-    held = np.bincount(owner, minlength=len(counts))
+    numbers = values_of(one_array(grams))
+    there = numbers >= 0
+    held, _ = distinct_of_users(sums_of_runs(counts, there), numbers.take(np.flatnonzero(there)))
     return replace(purses, finds=purses.finds + held).as_column()
 
 
