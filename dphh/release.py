@@ -203,9 +203,9 @@ class Release(Exports, InNotebooks):
         """Write one HTML file for readers: what was found, with bars and numbers, and the promise.
 
         ledger: say what is left in the accounts that paid. top: how many rows of each table are
-        open; the rest is folded. others: further releases for the same page. against: an earlier
-        release, or one for each release of the page; say beside each row whether it rose or fell
-        since (`change`).
+        open; the rest is folded. others: further releases for the same page; one that counted the
+        same rows gives the numbers of what this one found. against: an earlier release, or one for
+        each release of the page; say beside each row whether it rose or fell since (`change`).
         """
         from dphh.report.page import page_of
 

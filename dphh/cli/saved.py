@@ -64,7 +64,7 @@ def report(
     \b
     dphh report phrases/ -o phrases.html --title "What people write about soup"
     dphh report november/ --against october/
-    dphh report all/ bycountry/ --against last/ --against lastbycountry/ -o page.html
+    dphh report found/ total/ bycountry/ -o page.html
     dphh report phrases/ --csv phrases.csv
     """
     if csv_file is not None and len(folders) > 1:

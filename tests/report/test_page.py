@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -317,6 +318,20 @@ def test_a_release_that_was_made_before_its_period_ended_is_said_to_be():
             "November 2026 is not complete: it was read on 30 November 2026. Whether"
             in " ".join(against.split())
         ) == ("before" in said)
+
+
+def test_a_period_so_far_is_compared_with_all_of_the_one_before():
+    days = [f"2026-{month:02}-01" for month in (10, 11, 12)]
+    before, now = (
+        of_run(counted({"cold soup": (9, 8, 10)}), first, [f"date >= '{first}'", f"date < '{end}'"])
+        for first, end in pairwise(days)
+    )
+    now.manifest["day"], before.manifest["day"] = "2026-11-28", "2026-11-01"
+    said = "November 2026 so far (read on 28 November 2026) against all of October 2026: falls may"
+    assert said in " ".join(Seen(page_of(now, against=[before])).text.split())
+    before.manifest["day"] = "2026-10-30"
+    said = "October 2026 is not complete: it was read on 30 October 2026, and November 2026 on 28"
+    assert said in " ".join(Seen(page_of(now, against=[before])).text.split())
 
 
 def test_phrases_that_no_further_table_counts_stand_aside():
