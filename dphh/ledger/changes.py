@@ -64,11 +64,13 @@ class Change(NamedTuple):
     what: str
     account: str | None  # None for a token, which is for all of an analyst's shares
     analyst: str | None
-    before: str | None  # the state, of `STATES`, that was in force before; None: nothing
-    state: str | None  # what is in force since; None: nothing
-    earlier: tuple[int, ...]  # the earlier runs on its data that count as spent since
+    was: str | None  # what was in force before, in words; None: nothing
+    now: str | None  # what is in force since; None: nothing
     after: int  # the sequence of the ledger's last run before it; 0 without one
     runs: int  # how many of the account's runs were asked for before it
+    before: str | None  # the state, as in `STATES`, before it
+    state: str | None  # and since
+    earlier: tuple[int, ...]  # the earlier runs on its data that count as spent since
 
     @property
     def lowers_cap(self) -> bool:
@@ -81,65 +83,52 @@ class Change(NamedTuple):
 
     def is_of_groups_by(self, column: str | None) -> bool:
         """Whether it declared or withdrew groups of this column."""
-        return self.what == "groups" and column in self._columns()
-
-    def _columns(self) -> list[str]:
-        """The columns whose declared groups it changed."""
-        was, now = (
-            each.groups if each else {} for each in map(_account, (self.before, self.state))
-        )
-        return [each for each in {**was, **now} if was.get(each) != now.get(each)]
-
-    @property
-    def was(self) -> str | None:
-        """What was in force before, in words; None: nothing."""
-        return self._in_words()[0]
-
-    @property
-    def now(self) -> str | None:
-        """What is in force since, in words; None: nothing."""
-        return self._in_words()[1]
-
-    def _in_words(self) -> list[str | None]:
-        if self.what == "token":
-            return [self.before and "an earlier one", self.state and "a new one"]
-        if self.what == "share":
-            return [each and str(Budget(*json.loads(each))) for each in (self.before, self.state)]
-        was, now = both = [_account(self.before), _account(self.state)]
-        if self.what == "cap":
-            said = [each and _cap_in_words(each.cap) for each in both]
-        elif self.what == "groups":
-            said = [each and _groups_in_words(each.groups, self._columns()) for each in both]
-        elif self.what == "corpus" and was and now:
-            # The same path leads elsewhere, as a link may; or is recorded otherwise.
-            where = label_of(now.corpus)
-            said = [*(corpus_change(was.corpus, now.corpus) or (where, where))]
-        else:
-            said = [each and str(each) for each in both]
-        if self.earlier:
-            runs = with_noun(len(self.earlier), "earlier run")
-            said[1] = f"{said[1]}; {runs} on its data count as spent"
-        return said
+        return self.what == "groups" and f"{self.now or self.was}".startswith(f"{column}: ")
 
     def to_json(self) -> dict[str, Any]:
-        names = ("who", "what", "account", "analyst", "was", "now", "after", "runs")
-        return {"when": self.when.isoformat(), **{name: getattr(self, name) for name in names}}
+        said = {**self._asdict(), "when": self.when.isoformat()}
+        return {name: said[name] for name in said if name not in ("before", "state", "earlier")}
 
     def __str__(self) -> str:
-        was, now = self._in_words()
         before = f", after {with_noun(self.runs, 'run')}" if self.runs else ", before any run"
-        did = f"{'made' if self.what == 'account' else 'given'}: {now}"
-        if was is not None:
-            did = f"changed from {was} to {now}" if now is not None else f"withdrawn; it was {was}"
+        did = f"{'made' if self.what == 'account' else 'given'}: {self.now}"
+        if self.was is not None:
+            did = f"changed from {self.was} to {self.now}"
+        if self.now is None:
+            did = f"withdrawn; it was {self.was}"
         return (
             f"{self.when:%Y-%m-%d}{before if self.account else ''}: "
             f"{_CHANGED[self.what].format(self.analyst)} {did}; by {self.who}"
         )
 
 
-def _groups_in_words(groups: dict[str, list[str]], columns: list[str]) -> str | None:
-    said = [f"{each}: {', '.join(groups[each])}" for each in columns if each in groups]
-    return "; ".join(said) or None
+def _in_words(what: str, before: str | None, state: str | None, earlier: int) -> list[str | None]:
+    """What was in force before a change and what is since; None: nothing."""
+    if what == "token":
+        return [before and "an earlier one", state and "a new one"]
+    if what == "share":
+        return [each and str(Budget(*json.loads(each))) for each in (before, state)]
+    was, now = both = [_account(before), _account(state)]
+    said: list[str | None] = [each and str(each) for each in both]
+    if what == "cap":
+        said = [each and _cap_in_words(each.cap) for each in both]
+    elif was and now and what == "groups":
+        said = _groups_in_words(was.groups, now.groups)
+    elif was and now:
+        # The same path leads elsewhere, as a link may; or is recorded otherwise.
+        where = label_of(now.corpus)
+        said = [*(corpus_change(was.corpus, now.corpus) or (where, where))]
+    if earlier:
+        runs = with_noun(earlier, "earlier run")
+        said[1] = f"{said[1]}; {runs} on its data count as spent"
+    return said
+
+
+def _groups_in_words(was: dict[str, list[str]], now: dict[str, list[str]]) -> list[str | None]:
+    """The groups of the one column that was declared anew, or withdrawn."""
+    (column,) = [each for each in {**was, **now} if was.get(each) != now.get(each)]
+    both = [groups.get(column) for groups in (was, now)]
+    return [f"{column}: {', '.join(each)}" if each else None for each in both]
 
 
 def _cap_in_words(cap: Cap) -> str:
@@ -160,10 +149,12 @@ def replayed(
     """
     states: dict[tuple[str | None, str | None], str] = {}
     changes = []
-    for day, who, what, name, analyst, state, earlier, *rest in con.execute(query):
+    for day, who, what, name, analyst, state, earlier, after, runs in con.execute(query):
         when, before = datetime.fromtimestamp(day, UTC), states.pop((name, analyst), None)
         charged = tuple(json.loads(earlier))
-        changes.append(Change(when, who, what, name, analyst, before, state, charged, *rest))
+        was, now = _in_words(what, before, state, len(charged))
+        of = before, state, charged
+        changes.append(Change(when, who, what, name, analyst, was, now, after, runs, *of))
         if what == "account":  # its shares go with it
             states = {of: left for of, left in states.items() if of[0] != name}
         if state is not None:

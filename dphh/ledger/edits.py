@@ -45,7 +45,6 @@ _ODD_ROWS = {
         SELECT run_id FROM runs LEFT JOIN drawn ON run = sequence
         GROUP BY sequence HAVING (state = 'settled') IS NOT
             coalesce(group_concat(step) = '{RELEASE_STEP}', FALSE)
-            OR (state = 'settled' AND (manifest IS NULL OR coalesce(key, setting) IS NOT NULL))
     """,
     "the ledger has {} keys of its digests of data, where it made one": (
         "SELECT keys FROM (SELECT count(*) AS keys FROM data_key) WHERE keys <> 1"
