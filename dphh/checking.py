@@ -158,6 +158,8 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
             "ledger", "mind", "there is none",
             "A run makes a new one, in which nothing is spent yet and nothing is capped.",
         )  # fmt: skip
+    elif (edited := book.edited()) is not None:
+        yield Finding("ledger", "mind", edited, "No release of a run passes `dphh verify`.")
     for account in accounts:
         if account.corpus.user != corpus.user:
             yield Finding(

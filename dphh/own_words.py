@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from dphh.errors import UsageError
+from dphh.columns import checked_groups
 from dphh.ledger import Entry
 from dphh.ledger.entries import Manifest
 from dphh.reader.content import SPLITS
@@ -47,7 +47,7 @@ _NOT_CUT = 10**7
 
 
 def own_words(
-    manifest: Manifest, groups: Collection[str], days: str | None, near: datetime
+    manifest: Manifest, groups: str | Sequence[str] | None, days: str | None, near: datetime
 ) -> Iterator[Line]:
     """Its numbers; and of these those long enough for a birthday or a telephone's, and each text
     of the manifest that a person has written. It leaves with the release, and dphh cannot tell
@@ -56,7 +56,11 @@ def own_words(
     asked = manifest["parameters"]
     told = [*asked.items(), *asked["content"].items()]  # both have a `keep`
     if days is not None and asked["content"].get("where") is None:
-        raise UsageError("days: the run has no condition on its rows; leave days out")
+        yield "days", "the run has no condition on its rows, so the column is not needed"
+    by = asked.get("by")
+    read = checked_groups(by, groups) if groups and by else ()
+    if groups and not by:
+        yield "groups", "the run has none, so those that were named are not needed"
     numbers = [(name, number) for name, value in told for number in numbers_in(value)]
     yield "numbers", ", ".join(f"{name} {value!r}" for name, value in numbers)
     for name, value in numbers:
@@ -67,10 +71,10 @@ def own_words(
             continue
         texts = [*_texts_in(value)]
         if name == "groups":
-            read = [each for each in texts if each in groups or _is_period(each, near)]
-            if read:
-                yield name, f"{_quoted(read)} leave too: they were named, or name periods"
-            texts = [each for each in texts if each not in read]
+            known = [each for each in texts if each in read or _is_period(each, near)]
+            if known:
+                yield name, f"{_quoted(known)} leave too: they were named, or name periods"
+            texts = [each for each in texts if each not in known]
         if (
             not texts
             or (name == "split" and value in SPLITS)
@@ -78,7 +82,10 @@ def own_words(
             or (name == "where" and _has_only_days(value, days, near))
         ):
             continue
-        yield OWN_WORDS, _leaves(name, _quoted(texts))
+        more = ""
+        if name == "where" and days is not None:
+            more = f", which compares more than {days!r}, or with no days near the run's"
+        yield OWN_WORDS, _leaves(name, _quoted(texts)) + more
 
 
 def lines_on_columns(asked: Mapping[str, Any]) -> Iterator[Line]:

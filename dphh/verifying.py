@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dphh.columns import checked_groups
 from dphh.errors import UnknownRunError, UsageError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import fits, part_of
+from dphh.ledger.changes import Change
 from dphh.ledger.entries import Manifest
 from dphh.ledger.paying import label_of, read_other_files
 from dphh.ledger.spending import guarantee_and_usage
@@ -52,6 +52,7 @@ def verify(
     *,
     ledger: Ledger | str | Path | None = None,
     account: str | None = None,
+    answered: int = 0,
     run_id: str | None = None,
     days: str | None = None,
     groups: str | Sequence[str] | None = None,
@@ -72,6 +73,8 @@ def verify(
     somebody wrote and that leaves with the release.
 
     account: refuse a run that this account did not pay for, whichever others did.
+    answered: its first so many changes, as `dphh ledger show NAME` numbers them, wait for no
+    answer: whoever says so has answered for them.
     run_id: refuse another run than this. Whoever names it has read it: it waits for no answer.
     days: the column whose days choose the rows, as in each run of a job with `since` and `until`:
     a range of days near the run's waits for no answer. Other days do, and those of any other
@@ -92,32 +95,27 @@ def verify(
         raise _refusal("it is a test's, made with a seed, and is NOT private")
     if run_id not in (None, release.run_id):
         raise _refusal(f"it is of the run {release.run_id!r}, and not {run_id!r}")
+    if answered and account is None:
+        raise UsageError("answered: name the account whose changes were answered")
+    book, runs, payers = None, None, []
+    if not without_ledger:
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        _refuse_other_bytes(files, _stored_in(book, release.run_id))
     named = whole(Path(folder).absolute().name)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
     lines = [("files", where), *verified(release), *_warnings_alone(release)]
-    book, runs, payers = None, None, []
-    if without_ledger:
-        _refuse_other_bytes(files, release)
-        if (made_with := release.manifest["versions"]["dphh"]) != version("dphh"):
-            raise UsageError(
-                f"release: dphh {made_with} made it, and here is {version('dphh')}, so it could "
-                "not be checked whether it promises what that version promises; check it where "
-                "that version is, or with the ledger"
-            )
-        lines.append((WARNING, f"no ledger was asked: {_CONSISTENT_ALONE}"))
+    if book is None:
+        lines.append(_line_without_ledger(files, release))
     else:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        stored = _stored_in(book, release.run_id)
-        _refuse_other_bytes(files, stored)
         lines.append(("ledger", f"{book.path} has stored these two files, byte for byte"))
         runs = {run.run_id: run for run in book.runs()}
-        entry = runs[stored.run_id]
+        entry = runs[release.run_id]
         if account is not None and account not in entry.accounts:
             paid = " and ".join(map(repr, entry.accounts)) or "no account"
             none = "" if account in book.names() else ", which the ledger does not have"
             raise _refusal(f"{paid} paid for its run, and not {account!r}{none}")
         payers = [*map(book.status, entry.accounts)]
-        lines += _lines_on_payers(book, entry, payers)
+        lines += _lines_on_payers(book, entry, payers, {account: answered})
     manifest = release.manifest
     if book and runs and (earlier := _release_with_given(book, entry, runs)) is not None:
         lines.append(("items", f"all are of the release {earlier}, which its account paid for"))
@@ -128,17 +126,25 @@ def verify(
             },
         }
     lines += _declared_public(manifest, None if runs is None else entry.analyst or entry.who)
-    named_groups = (
-        () if groups is None else checked_groups(manifest["parameters"].get("by"), groups)
-    )
     lines += lines_on_run_ids(release.manifest, runs, run_id)
     lines += lines_on_columns(release.manifest["parameters"])
     near = datetime.now(UTC) if runs is None else entry.when
-    lines += own_words(manifest, named_groups, days, near)
+    lines += own_words(manifest, groups, days, near)
     if page is not None:
         names = [each.name for each in payers if each.name != account]
         lines += _lines_on_page(Path(page), release, book, title, top, names)
     return lines
+
+
+def _line_without_ledger(files: dict[str, bytes], release: Release) -> Line:
+    _refuse_other_bytes(files, release)
+    if (made_with := release.manifest["versions"]["dphh"]) != version("dphh"):
+        raise UsageError(
+            f"release: dphh {made_with} made it, and here is {version('dphh')}, so it could "
+            "not be checked whether it promises what that version promises; check it where "
+            "that version is, or with the ledger"
+        )
+    return WARNING, f"no ledger was asked: {_CONSISTENT_ALONE}"
 
 
 def _warnings_alone(release: Release) -> Iterator[Line]:
@@ -166,8 +172,8 @@ def _files_of(folder: Path) -> dict[str, bytes]:
             more = f" and {with_noun(len(others) - 1, 'other')}" if len(others) > 1 else ""
             raise _refusal(f"beside its two files the folder has {others[0]!a}{more}")
         for path in (folder, folder / TABLE, folder / MANIFEST):
-            if path != folder and not _is_file_alone(path):
-                raise _refusal(f"{path.name} is a link, or no file")
+            if path != folder and (why := _why_no_file_alone(path)):
+                raise _refusal(f"{path.name} {why}")
             if _has_attributes(path):
                 raise _refusal(f"{path.name} {_ATTRIBUTES}")
             if path != folder and path.stat().st_size > _MOST_BYTES:
@@ -196,10 +202,16 @@ _OF_THE_SYSTEM = {
 }
 
 
-def _is_file_alone(path: Path) -> bool:
-    """Whether it is a file, and the only name of it: by another it may be changed afterwards."""
+def _why_no_file_alone(path: Path) -> str | None:
     found = path.lstat()
-    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    if not stat.S_ISREG(found.st_mode):
+        return "is a link, or no file"
+    if found.st_nlink > 1:
+        return (
+            "has a second name (a hard link), by which it may be changed afterwards; `cp` into a "
+            "new folder leaves that behind"
+        )
+    return None
 
 
 def _has_attributes(path: Path) -> bool:
@@ -252,9 +264,12 @@ def _refuse_other_bytes(files: dict[str, bytes], right: Release) -> None:
         )
 
 
-def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> Iterator[Line]:
+def _lines_on_payers(
+    book: Ledger, entry: Entry, payers: Sequence[Account], answered: Mapping[str | None, int]
+) -> Iterator[Line]:
     """What the accounts that paid for this run promise, and what was changed in them once they had
-    runs. Refuses if there is none, or one does not keep its promise."""
+    runs, but for an account's first changes, which were `answered`. Refuses if there is none, or
+    one does not keep its promise."""
     if not entry.accounts:
         raise _refusal(
             "no account paid for its run, so no cap holds and no total is promised to anyone "
@@ -269,7 +284,6 @@ def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> I
             "the run read a table in memory, and the ledger believed whoever made the table that "
             "its rows are the account's",
         )
-    by = entry.parameters.get("by")
     for account in payers:
         _refuse_broken_promise(account, entry)
         runs, changes = with_noun(account.runs, "run"), book.history(account.name)
@@ -288,19 +302,29 @@ def _lines_on_payers(book: Ledger, entry: Entry, payers: Sequence[Account]) -> I
             yield WARNING, f"{account.name!r}: {guarantee_and_usage(account)}"
         for said in warnings_of(account.cap.epsilon, account.cap.delta):
             yield WARNING, f"the cap of {account.name!r}: {said}"
-        for change in changes:
-            of_groups = change.what == "groups"
-            if change.what in ("share", "token") or (of_groups and not change.is_of_groups_by(by)):
-                continue
-            if change.lowers_cap and change.runs:
-                held = "the larger cap was promised before; all runs are within the smaller one too"
-                yield "account", f"{account.name!r}: {change}; {held}"
-            elif change.runs and change.after >= entry.sequence:
-                yield WARNING, f"{account.name!r}, AFTER this run was asked for: {change}"
-            elif change.runs:
-                yield WARNING, f"{account.name!r}, after earlier runs: {change}"
-            elif of_groups:
-                yield "groups", f"{account.name!r}: {change}"
+        yield from _lines_on_changes(account, changes, entry, answered.get(account.name, 0))
+
+
+def _lines_on_changes(
+    account: Account, changes: Sequence[Change], entry: Entry, answered: int
+) -> Iterator[Line]:
+    """What was changed in an account that paid for this run, once it had runs."""
+    for number, change in enumerate(changes, start=1):
+        of_groups = change.what == "groups"
+        other_groups = of_groups and not change.is_of_groups_by(entry.parameters.get("by"))
+        if change.what in ("share", "token") or other_groups:
+            continue
+        if change.lowers_cap and change.runs:
+            held = "the larger cap was promised before; all runs are within the smaller one too"
+            yield "account", f"{account.name!r}: {change}; {held}"
+        elif change.runs and number <= answered:
+            yield "account", f"{account.name!r}, answered: {change}"
+        elif change.runs and change.after >= entry.sequence:
+            yield WARNING, f"{account.name!r}, AFTER this run was asked for: {change}"
+        elif change.runs:
+            yield WARNING, f"{account.name!r}, after earlier runs: {change}"
+        elif of_groups:
+            yield "groups", f"{account.name!r}: {change}"
 
 
 #: The parameters that have items which somebody gave.
@@ -355,8 +379,8 @@ def _lines_on_page(
     from dphh.report.page import page_of
 
     try:
-        if not _is_file_alone(path):
-            raise UsageError(f"page: {path} is a link, or no file; give the page itself")
+        if why := _why_no_file_alone(path):
+            raise UsageError(f"page: {path} {why}")
         if _has_attributes(path):
             raise UsageError(f"page: {path} {_ATTRIBUTES}. Write it again")
         found = path.read_bytes()
@@ -368,9 +392,10 @@ def _lines_on_page(
             if shown is not None:
                 said += ", with the names of the accounts that paid and what is left in them"
             yield "page", f"{said}; the file's name, '{whole(path.name)}', leaves too"
-            for text in [title or "", *(names if shown else ())]:
-                if text:
-                    yield OWN_WORDS, f"leaves as somebody wrote it, on the page: '{whole(text)}'"
+            if title:
+                yield "page", f"its title, '{whole(title)}', is the one that was named"
+            for name in names if shown else ():
+                yield OWN_WORDS, f"leaves as somebody wrote it, on the page: '{whole(name)}'"
             return
     raise UsageError(
         f"page: {path} is not what this dphh writes of this release. Give the title and the top "

@@ -18,7 +18,7 @@ from dphh.cli.options import (
     ledger_option,
     quiet_option,
 )
-from dphh.errors import DphhError, LedgerError, UsageError
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import RULES, Rule, checked_cap, fits
 from dphh.ledger.spending import accounts_text
@@ -180,11 +180,6 @@ def declare_or_show_groups(
         click.echo(f"{account}: no groups are declared")
 
 
-def _refuse_edited(book: Ledger) -> None:
-    if (edited := book.edited()) is not None:
-        raise LedgerError(edited)
-
-
 @ledger.command()
 @click.argument("account", required=False)
 @json_option
@@ -197,7 +192,6 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
     Without ACCOUNT, also the runs that no account paid for.
     """
     book = existing_ledger(ledger_file)
-    _refuse_edited(book)
     if as_json:
         click.echo(json.dumps(statement_as_json(book, account)))
     elif account is not None:
@@ -216,7 +210,6 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
     book = existing_ledger(ledger_file)
-    _refuse_edited(book)
     found = stored_release(book, run_id)
     if out:
         found.save(out)
@@ -231,7 +224,6 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 def export(file: str, replace: bool, quiet: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv. It is written whole or not at all."""
     book = existing_ledger(ledger_file)
-    _refuse_edited(book)
     runs = book.export(file, replace=replace)
     if not quiet:
         click.echo(f"{with_noun(runs, 'run')} written to {file}", err=True)
@@ -247,7 +239,7 @@ def backup(file: str, quiet: bool, ledger_file: str | None) -> None:
     docs/ledger.md says how to put a copy back, and what it forgets.
     """
     is_first = not Path(file).exists()
-    runs = existing_ledger(ledger_file).backup(file)
+    runs = Ledger(ledger_file).backup(file)
     if not quiet:
         click.echo(f"a copy of the ledger, with {with_noun(runs, 'run')}: {file}", err=True)
         if is_first and runs:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from dphh.asking.parsed import narrowed_corpus_of_account
 from dphh.cli.signatures import CORPUS, SHOW, WHERE, flag, grouped_option, option
 from dphh.engines import ENGINES
-from dphh.errors import UsageError
+from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.budget import Cap
 from dphh.reader.conditions import combined_condition, joined_by_and
@@ -132,10 +132,13 @@ def corpus_of_command(
 
 
 def existing_ledger(file: str | None) -> Ledger:
-    """The ledger of a command that has nothing to do without one, also if nobody has named it."""
+    """The ledger of a command that has nothing to do without one, also if nobody has named it; and
+    nothing to say of one that was edited."""
     book = Ledger(file)
     if (why := book.absent()) is not None:
         raise UsageError(why)
+    if (edited := book.edited()) is not None:
+        raise LedgerError(edited)
     return book
 
 

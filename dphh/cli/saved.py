@@ -8,8 +8,7 @@ from typing import Literal
 
 import click
 
-from dphh.cli.options import json_option, ledger_option
-from dphh.ledger import Ledger
+from dphh.cli.options import existing_ledger, json_option, ledger_option
 from dphh.release import Release
 from dphh.verifying import WAITS
 from dphh.verifying import verify as verify_folder
@@ -81,7 +80,7 @@ def report(
         written = release.report(
             output,
             title=title,
-            ledger=Ledger(ledger_file) if budget or ledger_file else None,
+            ledger=existing_ledger(ledger_file) if budget or ledger_file else None,
             top=top,
             others=others,
             against=earlier,
@@ -92,6 +91,13 @@ def report(
 @click.command()
 @click.argument("folder")
 @click.option("--account", metavar="NAME", help="Refuse a run that this account did not pay for.")
+@click.option(
+    "--answered",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Changes 1 to N of the account, as `ledger show NAME` has them, then wait for no answer.",
+)
 @click.option(
     "--run-id", metavar="ID", help="Refuse another run; this id then waits for no answer."
 )
@@ -113,6 +119,7 @@ def verify(
     /,
     folder: str,
     account: str | None,
+    answered: int,
     run_id: str | None,
     days: str | None,
     groups: str | None,
@@ -135,6 +142,7 @@ def verify(
         folder,
         ledger=ledger_file,
         account=account,
+        answered=answered,
         run_id=run_id,
         days=days,
         groups=groups,

@@ -4,7 +4,8 @@ Read `book` first: how a run is booked, continued and settled, in one transactio
 `accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
 (whether one more run fits under a cap), `paying` (whose files they are, who pays, and whether that
 is allowed), `schema` (the SQLite file), `tables` (what it has), `entries` (requests, answers),
-`spending` and `asked` (what is left, and what was asked, for readers) and `backups`.
+`spending` and `asked` (what is left, and what was asked, for readers), `changes` (what owners
+changed), `edits` (what dphh did not write) and `backups`.
 
 A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
 """

@@ -12,8 +12,8 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace as replaced
 from pathlib import Path
 
@@ -94,6 +94,15 @@ class Accounts(InNotebooks):
             [f"of no account, so that no cap holds: {runs} (`dphh ledger show`)"] if count else []
         )
 
+    @contextmanager
+    def _changing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction of an owner's. It refuses a file that somebody edited: what is recorded
+        from here on would cover that."""
+        with writing(self.path, create=create) as con:
+            if (edited := edit_in(con)) is not None:
+                raise LedgerError(f"{edited}. Nothing was changed")
+            yield con
+
     @checked_call
     def add(
         self,
@@ -122,7 +131,7 @@ class Accounts(InNotebooks):
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
         text = canonical_json(as_recorded(corpus))
-        with writing(self.path, create=True) as con:
+        with self._changing(create=True) as con:
             there = next(iter(accounts_in(con, lambda own: own.account == account)), None)
             if there is not None:
                 if not replace:
@@ -168,7 +177,7 @@ class Accounts(InNotebooks):
     ) -> Account:
         """Change a cap. Its rule stays; until the account has runs, `rule` may name another. A cap
         below what was spent is allowed, and refuses all further runs."""
-        with writing(self.path) as con:
+        with self._changing() as con:
             before = account_named(con, account)
             if rule is None and delta > 0:
                 rule = before.cap.rule
@@ -178,14 +187,15 @@ class Accounts(InNotebooks):
                 "UPDATE accounts SET epsilon = ?, delta = ?, rule = ? WHERE id = ?",
                 (cap.epsilon, cap.delta, cap.rule, before.id),
             )
-            record_change(con, "cap", account)
+            if cap != before.cap:
+                record_change(con, "cap", account)
             return account_named(con, account)
 
     @checked_call
     def remove(self, account: str) -> None:
         """Remove an account that has no run, with its shares. One that has runs is refused: its
         data would have a fresh cap, although its releases are known."""
-        with writing(self.path) as con:
+        with self._changing() as con:
             found = account_named(con, account)
             if found.runs:
                 raise UsageError(
@@ -201,7 +211,7 @@ class Accounts(InNotebooks):
         """Declare which values of a column are public, so that users may be counted within them.
         No groups: none are public any more."""
         values = checked_groups(column, groups) if groups else ()
-        with writing(self.path) as con:
+        with self._changing() as con:
             found = account_named(con, account)
             if values and column in found.corpus.user:
                 raise UsageError(
@@ -274,7 +284,7 @@ class Accounts(InNotebooks):
         further runs of the analyst."""
         check_name("analyst", analyst, 100)
         budget = checked_budget(epsilon, delta)
-        with writing(self.path) as con:
+        with self._changing() as con:
             whole = account_named(con, account)
             if budget.epsilon > whole.cap.epsilon or budget.delta > whole.cap.delta:
                 raise UsageError(

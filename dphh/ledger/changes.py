@@ -24,8 +24,6 @@ STATES = """
         FROM shares JOIN accounts ON account = id
     UNION ALL SELECT NULL, analyst, sha256 FROM tokens
 """
-#: The parts of an account's state, as changes of them are called.
-PARTS = ("cap", "corpus", "groups")
 #: What owners change, in words.
 _CHANGED = {
     "account": "account",
@@ -120,7 +118,7 @@ def _in_words(what: str, before: str | None, state: str | None, earlier: int) ->
         said = [*(corpus_change(was.corpus, now.corpus) or (where, where))]
     if earlier:
         runs = with_noun(earlier, "earlier run")
-        said[1] = f"{said[1]}; {runs} on its data count as spent"
+        said[1] = f"{said[1]}; counted as spent: {runs} on its data"
     return said
 
 

@@ -74,6 +74,16 @@ def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     )
 
 
+def sure_afterwards(epsilon: float) -> str:
+    """By Bayes, how sure at most somebody is afterwards who thought it so likely before."""
+    odds = (exp(min(epsilon, 99.0)) * before for before in (1, 1 / 9, 1 / 99))
+    even, ten, one = (ceil(1000 * each / (1 + each)) / 10 for each in odds)
+    return (
+        "Who thinks it even odds that somebody's rows are in the data is afterwards at most "
+        f"{even} in 100 sure of it; who thinks it 10 in 100, {ten}; and 1 in 100, {one}"
+    )
+
+
 def times_as_likely(epsilon: float) -> str:
     return f"at most {_factor(epsilon)} times as likely"
 

@@ -16,7 +16,7 @@ from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns
-from dphh.report.sentences import odds_in_words, plus, times_as_likely
+from dphh.report.sentences import odds_in_words, plus, sure_afterwards, times_as_likely
 from dphh.wording.lines import numbers_in, visible_text, with_noun, wrapped
 
 
@@ -48,10 +48,10 @@ def statement_of(book: Ledger, account: str) -> str:
         f"{_one_users_rows(found.corpus.user)} in the data."
     )
     lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
-    lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## What the owner changed"]
-    for change in changes:
-        lines += _wrapped(f"{change}.", first="- ")
+    for number, change in enumerate(changes, start=1):
+        lines += _wrapped(f"{change}.", first=f"{number}. ")
+    lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
     lines += ["", "## Who has read it", ""]
     but = ", but for the tests'," if found.test_runs else ""
     lines += _wrapped(f"I have read this, and agree / do not agree that these runs{but} leave:")
@@ -158,7 +158,8 @@ def _promise_in_words(account: Account) -> str:
     said = odds_in_words(
         account.cap.epsilon, account.cap.delta, _one_users_rows(account.corpus.user)
     )
-    return f"{said[0].lower()}{said[1:]} (docs/officers.md)"
+    sure = sure_afterwards(account.cap.epsilon)
+    return f"{said[0].lower()}{said[1:]} {sure}, but for that probability (docs/officers.md)."
 
 
 def _one_users_rows(user: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from dphh import Corpus
 from dphh.columns import as_parquet, stored_table
-from dphh.errors import UnknownRunError, UsageError
+from dphh.errors import LedgerError, UnknownRunError, UsageError
 from dphh.ledger import Ledger
 from dphh.reader.corpus import replace_corpus
 from tests.ledger.asked import ask, resealed, settled, tampered
@@ -294,18 +294,24 @@ def test_what_dphh_cannot_read_is_an_edit_under_any_seal(spent):
     for edit in ("what = 'Erika'", "state = '[]'", "state = NULL", "earlier = '7'"):
         tampered(spent, f"UPDATE history SET {edit} WHERE id = 1")
         resealed(spent)
-        assert "something that dphh cannot read" in spent.edited()
+        assert "edited the ledger's file" in spent.edited()
 
 
-def test_a_later_change_does_not_cover_an_edit_of_an_account(spent, tmp_path):
+def test_no_change_covers_an_edit(spent, reviews, tmp_path):
+    """As a cap that was raised in the file: a smaller one after it would seem to lower it."""
     assert spent.edited() is None and "edited" not in repr(spent)
-    tampered(
-        spent, "UPDATE accounts SET source = replace(source, 'reviews.parquet', 'other.parquet')"
-    )
-    spent.set_cap("reviews", 2.0, 0.0)
-    assert "a change of 'reviews' (" in repr(spent)
-    with pytest.raises(UsageError, match=r"does not follow from what was there before it"):
-        spent.backup(tmp_path / "copy.sqlite")
+    tampered(spent, "UPDATE accounts SET epsilon = 9")
+    for change in (
+        lambda: spent.set_cap("reviews", 5.0, 0.0),
+        lambda: spent.declare_groups("reviews", "country", "DE"),
+        lambda: spent.set_share("reviews", "alice", 0.2, 0.0),
+        lambda: spent.add("reviews", reviews, 1.0, 0.0, replace=True),
+        lambda: spent.add("others", Corpus("/others", user="who", text="body"), 1.0, 0.0),
+        lambda: spent.remove("reviews"),
+    ):
+        with pytest.raises(LedgerError, match=r"'reviews': its cap, .*edited.* Nothing was ch"):
+            change()
+    assert "'reviews': its cap, data or groups are not those" in repr(spent)
 
 
 def test_a_copy_is_written_over_nothing_else(spent, tmp_path):

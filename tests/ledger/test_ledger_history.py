@@ -75,7 +75,7 @@ def test_a_change_says_after_how_many_of_its_runs_it_was_made(book, reviews, tmp
     first, made, changed = map(str, book.history())
     assert ", before any run: account made: a cap of epsilon 1, delta 0, for /nowhere" in first
     assert ", after 1 run: account made: " in made
-    assert "; 1 earlier run on its data count as spent; by " in made
+    assert "; counted as spent: 1 earlier run on its data; by " in made
     assert ", after 2 runs: cap changed from epsilon 1, delta 0 to epsilon 2, delta 0" in changed
 
 
@@ -93,7 +93,7 @@ def test_a_link_that_leads_elsewhere_is_no_silent_change(book, reviews, tmp_path
     assert book.status("reviews").runs == 1
     _, change = book.history()
     assert (change.what, change.runs) == ("corpus", 1)
-    assert change.now == f"{link}; 1 earlier run on its data count as spent"
+    assert change.now == f"{link}; counted as spent: 1 earlier run on its data"
     link.unlink()
     link.symlink_to(tmp_path / "old")
     assert book.edited() is None  # although it pays for a run, and not for what it now leads to
@@ -190,7 +190,7 @@ def test_a_statement_says_on_what_its_promise_depends(book, reviews):
         return " ".join(statement_of(book, "reviews").split())
 
     assert "only if no outcome" not in page() and "less than the sum" not in page()
-    book.book(Request(reviews, "items", {"prior": "texts"}, Booking((), 0.25, 0.0)), {}, DATA)
+    book.book(asked(reviews, 0.25, prior="texts"), {}, DATA)
     assert "It does not cover the texts of priors" in page()
     assert "is less than the sum of their epsilons" in page() and "only if no out" not in page()
     book.set_cap("reviews", 2.0, 1e-6)

@@ -200,7 +200,7 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path, tmp_path):
     code, page, _ = dphh("ledger", "show", "notes")
     assert code == 0
     parts = (" ".join(part.split()) for part in page.split("\n\n## "))
-    promise, runs, changes, signed = parts
+    promise, changes, runs, signed = parts
     assert re.search("Name: __+ Date: __+ Signature: __+$", signed)
     release = Ledger(tmp_path / "own-data" / "dphh" / "ledger.sqlite").release("one").manifest
     assert f"Its release.json has table_sha256 {release['table_sha256']}" in runs
@@ -211,6 +211,7 @@ def test_a_statement_is_one_page_for_an_auditor(dphh, path, tmp_path):
     assert (
         "In words: whatever came out, it was at most 54.60 times as likely with the rows" in promise
     )
+    assert "sure of it; who thinks it 10 in 100, 85.9; and 1 in 100, 35.6, but for" in promise
     assert "as without, plus a probability of 1e-06 (1 in 1,000,000), and the other way" in promise
     share = json.loads(dphh("ledger", "show", "notes", "--json")[1])["runs"][0]["used"]
     assert f": items (1, 1e-07), settled; took {share:.0%} of the cap Asked for: words of" in runs
