@@ -4,8 +4,10 @@ DuckDB makes tokens for Polars too (test_engines_agree.py).
 """
 
 import re
+import sys
 import unicodedata
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, exact_ngrams
 from dphh.reader.corpus import as_sequences
 from dphh.reader.views import tokens_by_duckdb, tokens_of_texts
+from dphh.sql import macros_called_in
 from tests.engines.levels import expected, few, histogram
 
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
@@ -132,6 +135,22 @@ def test_every_reading_is_the_plain_python_one(engine, written, no_noise, option
     found = histogram(engine, written(rows, **options), no_noise, 10_000)
     start = options.get("max_text_length")
     assert found == expected([(user, composed(text[:start])) for user, text in rows], tokens)
+
+
+def test_of_the_characters_that_are_not_looked_for_none_is_composed():
+    with duckdb.connect() as con:
+        for macro in macros_called_in("composed(text)"):
+            con.execute(macro)
+        every = [chr(i) for i in range(1, sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
+        query = "SELECT c FROM unnest($1) t(c) WHERE NOT regexp_matches(c, may_be_composed())"
+        rows = con.execute(query, [every]).fetchall()
+        kept = "".join(character for (character,) in rows)
+        assert con.execute("SELECT nfc_normalize($1)", [kept]).fetchone() == (kept,)
+    assert len(kept) > 30_000
+    assert unicodedata.is_normalized("NFC", kept)
+    assert not any(map(unicodedata.combining, kept))
+    of_pairs = [unicodedata.normalize("NFD", each)[1:] for each in every]
+    assert not set(kept) & set("".join(of_pairs))
 
 
 def test_a_letter_composes_with_its_mark_also_once_it_is_in_lower_case(engine, written, no_noise):
