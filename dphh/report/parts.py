@@ -61,14 +61,12 @@ class Part:
     @property
     def highest(self) -> Sequence[tuple[str, Mapping[str, str]]]:
         """For all people (""), each group, or the last period: the phrases of the highest numbers,
-        with these, if there are more phrases; of a group none, if most may be the highest."""
+        with these, if there are more phrases."""
         if not self.tables or self.tables[0].count <= MOST_FINDINGS:
             return []
         table = self.tables[0]
         names = table.names if len(table.groups) > 1 else ("",)
         lists = [(name, table.highest(place)) for place, name in enumerate(names)]
-        if table.by:
-            lists = [(name, of if 2 * len(of) <= table.count else {}) for name, of in lists]
         return lists[-1 if self.are_periods else 0 :]
 
     def moved(self, word: str) -> Mapping[str, str]:

@@ -136,7 +136,7 @@ def test_a_page_says_of_which_words_a_number_is():
     page = page_of(counted(people | dict.fromkeys("abcde", (100, 80, 120))))
     text = " ".join(Seen(page).text.split())
     assert "a b c [d e] about 100 people (80 to 120)" in text
-    assert "Numbers are of the words that are not in [brackets]." in text
+    assert "Words in [brackets] are not counted: most wrote them, too." in text
     assert Wording(tuple("abcd"), ("b", "c")).name(" ") == "[a] b c [d]"
     alone = page_of(counted({"a b": (100, 80, 120)}))
     assert "brackets]" not in " ".join(Seen(alone).text.split())
