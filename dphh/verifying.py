@@ -27,7 +27,9 @@ from dphh.ledger.paying import label_of, read_other_files
 from dphh.ledger.spending import guarantee_and_usage
 from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
 from dphh.price import warnings_of
+from dphh.reader.content import Content
 from dphh.reader.corpus import unit_and_columns
+from dphh.reader.views import tokens_of_texts
 from dphh.release import GET_AGAIN, MANIFEST, TABLE, Release, release_of_files, stored_release
 from dphh.verified import verified
 from dphh.wording.lines import with_noun
@@ -56,6 +58,7 @@ def verify(
     run_id: str | None = None,
     days: str | None = None,
     groups: str | Sequence[str] | None = None,
+    of: str | Path | None = None,
     without_ledger: bool = False,
     page: str | Path | None = None,
     title: str | None = None,
@@ -81,6 +84,7 @@ def verify(
     column, since they may be a birthday, and its name may tell of one person.
     groups: these names of groups wait for no answer, nor do periods near the run's. Others do, also
     where an account declared them public.
+    of: a text file; given items that stand in it, one a line, wait for no answer.
     without_ledger: check only that the release agrees with itself, which does not show who made
     it, and waits for an answer. page: check too that this file is what `Release.report` writes of
     the release, with this `title` and `top`.
@@ -117,8 +121,8 @@ def verify(
         payers = [*map(book.status, entry.accounts)]
         lines += _lines_on_payers(book, entry, payers, {account: answered})
     manifest = release.manifest
-    if book and runs and (earlier := _release_with_given(book, entry, runs)) is not None:
-        lines.append(("items", f"all are of the release {earlier}, which its account paid for"))
+    if (why := _why_items_are_known(manifest, of, book, runs or {})) is not None:
+        lines.append(("items", why))
         manifest = {
             **manifest,
             "parameters": {
@@ -329,6 +333,25 @@ def _lines_on_changes(
 
 #: The parameters that have items which somebody gave.
 _GIVEN = ("of", "domain")
+
+
+def _why_items_are_known(
+    manifest: Manifest, of: str | Path | None, book: Ledger | None, runs: Mapping[str, Entry]
+) -> str | None:
+    """Why the items that the run was given wait for no answer; None if they do."""
+    asked = manifest["parameters"]
+    given = {tuple(item) for name in _GIVEN for item in asked.get(name, ())}
+    if of is not None:
+        try:
+            lines = Path(of).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            raise UsageError(f"of: {of} is no text file with an item on each line") from None
+        if not given:
+            return "the run was given none, so the list that was named is not needed"
+        if given <= {*tokens_of_texts([*filter(None, lines)], Content(**asked["content"]))}:
+            return f"all are in the list that was named, {of}"
+    earlier = _release_with_given(book, runs[manifest["run_id"]], runs) if book else None
+    return earlier and f"all are of the release {earlier}, which its account paid for"
 
 
 def _release_with_given(book: Ledger, entry: Entry, runs: Mapping[str, Entry]) -> str | None:

@@ -105,6 +105,9 @@ def report(
     "--days", metavar="COLUMN", help="A range of this column's days then waits for no answer."
 )
 @click.option("--groups", metavar="NAMES", help="Groups that then wait for no answer, with commas.")
+@click.option(
+    "--of", metavar="FILE", help="Given items in it, one a line, then wait for no answer."
+)
 @click.option("--page", metavar="FILE", help="Also check a page that `dphh report` wrote of it.")
 @click.option("--title", help="The heading with which the page was written.")
 @top_option
@@ -123,6 +126,7 @@ def verify(
     run_id: str | None,
     days: str | None,
     groups: str | None,
+    of: str | None,
     page: str | None,
     title: str | None,
     top: int,
@@ -146,6 +150,7 @@ def verify(
         run_id=run_id,
         days=days,
         groups=groups,
+        of=of,
         without_ledger=without_ledger,
         page=page,
         title=title,

@@ -610,6 +610,14 @@ def test_items_of_a_paid_release_are_not_declared_public(book, corpus, out, tmp_
     others = told("others", [["good"], ["erika"]])
     assert "items" not in others and "'erika'" in others["own words"]
     given = Release.load(tmp_path / "others")
+    (tmp_path / "list.txt").write_text("Good\n\nErika\nmore\n")
+    for folder, said in (("others", "all are in the list that"), ("out", "was given none, so the")):
+        lines = dict(verify(tmp_path / folder, ledger=book, of=tmp_path / "list.txt"))
+        assert said in lines["items"] and not {"own words", "warning"} & lines.keys()
+    (tmp_path / "list.txt").write_text("good\n")
+    assert "items" not in dict(verify(tmp_path / "others", ledger=book, of=tmp_path / "list.txt"))
+    with pytest.raises(UsageError, match=r"^of: .* is no text file"):
+        verify(tmp_path / "others", ledger=book, of=tmp_path / "none.txt")
     assert "items" not in told("again", given) and "items" not in told("self", [["erika"]])
 
 
