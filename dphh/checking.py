@@ -160,6 +160,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         )  # fmt: skip
     elif (edited := book.edited()) is not None:
         yield Finding("ledger", "mind", edited, "No release of a run passes `dphh verify`.")
+        return
     for account in accounts:
         if account.corpus.user != corpus.user:
             yield Finding(

@@ -313,6 +313,11 @@ def _lines_on_changes(
     account: Account, changes: Sequence[Change], entry: Entry, answered: int
 ) -> Iterator[Line]:
     """What was changed in an account that paid for this run, once it had runs."""
+    if answered > len(changes):
+        raise UsageError(
+            f"answered: {account.name!r} has {with_noun(len(changes), 'change')}, and nobody has "
+            "answered for a later one"
+        )
     for number, change in enumerate(changes, start=1):
         of_groups = change.what == "groups"
         other_groups = of_groups and not change.is_of_groups_by(entry.parameters.get("by"))

@@ -79,7 +79,7 @@ def sure_afterwards(epsilon: float) -> str:
     odds = (exp(min(epsilon, 99.0)) * before for before in (1, 1 / 9, 1 / 99))
     even, ten, one = (ceil(1000 * each / (1 + each)) / 10 for each in odds)
     return (
-        "Who thinks it even odds that somebody's rows are in the data is afterwards at most "
+        "Who thinks it even odds that these rows are in the data is afterwards at most "
         f"{even} in 100 sure of it; who thinks it 10 in 100, {ten}; and 1 in 100, {one}"
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 import dphh
 from dphh import Corpus, UsageError
+from tests.ledger.asked import tampered
 
 ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
 
@@ -67,6 +68,13 @@ def test_an_account_that_would_refuse_is_told(folder, ledger):
     checked = dphh.check(corpus_of(folder), ledger=ledger)
     assert ("ledger", "stops") in verdicts(checked)
     assert "protects users by the column 'what'" in " ".join(repr(checked).split())
+
+
+def test_nothing_is_told_of_the_accounts_of_a_ledger_that_was_edited(folder, ledger):
+    ledger.add("survey", corpus_of(folder), 1.0, 1e-6)
+    tampered(ledger, "UPDATE accounts SET epsilon = 40")
+    told = repr(dphh.check(corpus_of(folder), ledger=ledger))
+    assert "edited the ledger's file" in told and "40" not in told
 
 
 def test_it_tells_no_row_and_no_number_of_them(folder, ledger):

@@ -244,6 +244,8 @@ def test_what_an_officer_must_answer_for_is_a_warning_and_passes(out, book, corp
         lines = verify(tmp_path / "table", ledger=book, account="notes", answered=answered)
         assert warnings_in(lines) == waiting
     assert any(said.startswith("'notes', answered: 2") for _, said in lines)
+    with pytest.raises(UsageError, match=r"answered: 'notes' has 2 changes, and nobody has ans"):
+        verify(tmp_path / "table", ledger=book, account="notes", answered=3)
     book.set_cap("notes", 60.0, 1e-6)  # as it is
     assert len(book.history("notes")) == 2
 
