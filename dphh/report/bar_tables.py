@@ -127,11 +127,12 @@ class Table:
 
     @property
     def smallest(self) -> int:
-        """The smallest number of people of its rows; 0 if it is not known."""
+        """The smallest number of people of its rows that is clearly above 0; else 0."""
         if self.groups[0] is not None or self.count > len(self.rows):
             return 0
         bars = [row.bars[0] for row in self.rows]
-        return int(min((bar.value or 0 for bar in bars if bar.low is not None), default=0))
+        clear = (bar.value or 0 for bar in bars if bar.low and not is_weak(bar.low, bar.high))
+        return int(min(clear, default=0))
 
 
 def named(by: str, groups: Sequence[str]) -> str:

@@ -79,8 +79,8 @@ class Part:
         said = {text: named(by, [of for of in groups if (text, of) in moved])
                 or f"{moved_in_words(of)} people" for (text, _), of in moved.items()}  # fmt: skip
         for part in self.by_groups:
-            clear = "" if any("; clear in" in of for of in said.values()) else "clear in "
-            said |= {text: f"{said[text]}; {clear}{in_groups}"
+            surest = "" if any("; surest in" in of for of in said.values()) else "surest in "
+            said |= {text: f"{said[text]}; {surest}{in_groups}"
                      for text, in_groups in part.moved(word).items() if text in said}  # fmt: skip
         return said
 

@@ -188,7 +188,7 @@ def test_each_release_of_a_page_has_its_earlier_one_and_one_order_of_rows():
     text = " ".join(Seen(said).text.replace("\0", " ").split())
     first, _, second = text.partition(", by country ")
     assert "▲ rose: cold soup (about 100 → about 900 people) no clear change: 1 phrase" in first
-    assert "▲ rose: late bus (DE) all else: no clear change (?), as" in second
+    assert "▲ rose: late bus (DE) all else: ? (not sure)." in second
     assert "DE: 400 (380 to 420) ? was 401 (381 to 421)" in second
     assert "DE: 500 (480 to 520) ▲ rose was 90 (70 to 110)" in second
     assert second.index("cold soup DE:") < second.index("late bus DE:")
@@ -219,7 +219,7 @@ def test_a_part_by_groups_says_nothing_twice_that_the_part_of_all_says():
     page = page_of(now, others=[grouped], against=[before, groups_before])
     said = " ".join(Seen(page).text.replace("\0", " ").split())
     first, _, second = said.partition(", by country ")
-    assert "▲ rose: b c d (about 100 → about 900 people; clear in DE) no clear" in first
+    assert "▲ rose: b c d (about 100 → about 900 people; surest in DE) no clear" in first
     assert "late bus about 50 people (30 to 70)" not in first
     assert ("b c d ◆ mostly in DE: 510 about 900 people (880 to 920)") in first
     assert "late bus ◆ mostly in DE: 800 about 50 people" in first
@@ -344,7 +344,7 @@ def test_phrases_that_no_further_table_counts_stand_aside():
     grouped = of_run(within_country({"cold soup": {"DE": (60, 40, 80)}}), "g", [])
     grouped.manifest["parameters"] |= {"by": "country", "groups": ["DE", "US"]}
     text = " ".join(Seen(page_of(now, others=[grouped])).text.replace("\0", " ").split())
-    first, _, further = text.partition("1 further phrase found, but not chosen to be counted")
+    first, _, further = text.partition("1 further phrase not counted by groups")
     assert "cold soup ◆ DE: 60 about 90" in first and "nice day" not in first
     assert "nice day about 95" in further
     assert "further" not in page_of(now)
@@ -371,12 +371,12 @@ def test_a_cell_that_may_be_nobodys_says_at_most():
 
 
 def test_the_rarest_phrase_that_was_found_is_said():
-    assert "The rarest phrase" not in page_of(ladder())  # its numbers are not of people
+    assert "Found are" not in page_of(ladder())  # its numbers are not of people
     people = {"a b c d": (90, 80, 100), "e f g h": (60, 50, 70), "i j": (60, 50, 70)}
     release = counted(people)
-    assert "The rarest phrase" not in page_of(release)  # of what was asked for, nothing is missing
+    assert "Found are" not in page_of(release)  # of what was asked for, nothing is missing
     release.manifest["verb"] = "ngrams"
-    assert "The rarest phrase that was found is of about 60 people: what" in page_of(release)
+    assert "Found are phrases down to about 60 people: what" in page_of(release)
 
 
 def test_groups_are_side_by_side_and_what_is_not_shown_is_said():
