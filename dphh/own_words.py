@@ -149,12 +149,12 @@ def _has_only_days(where: str, column: str | None, near: datetime) -> bool:
     named = column or ""
     quoted = re.escape('"' + named.replace('"', '""') + '"')
     name = f"(?:{quoted}|{re.escape(named)})" if named.isidentifier() else quoted
-    period = f"(?:DATE )?'([0-9]{{4}})(?:-(?:{_OF_YEAR}))?'"
+    period = f"(?:(?i:DATE) )?'([0-9]{{4}})(?:-(?:{_OF_YEAR}))?'"
     compared = (
-        f"{name} ?(?:[<>]=?|=) ?{period}|{name} BETWEEN {period} AND {period}"
-        f"|{name} IN \\({period}(?:, ?{period})*\\)"
+        f"{name} ?(?:[<>]=?|=) ?{period}|{name} (?i:BETWEEN) {period} (?i:AND) {period}"
+        f"|{name} (?i:IN) \\({period}(?:, ?{period})*\\)"
     )
-    each = f"(?:{compared})(?: AND (?:{compared}))*"
+    each = f"(?:{compared})(?: (?i:AND) (?:{compared}))*"
     found = re.fullmatch(f"{each}|\\({each}\n\\)(?: AND \\({each}\n\\))*", where)
     return found is not None and all(_is_near(year, near) for year in re.findall(period, where))
 

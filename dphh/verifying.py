@@ -367,7 +367,8 @@ def _release_with_given(book: Ledger, entry: Entry, runs: Mapping[str, Entry]) -
         if (
             (run.sequence < entry.sequence and run.state == "settled")
             and (run.corpus.user == entry.corpus.user and {*run.accounts} & {*entry.accounts})
-            and not {*_GIVEN} & run.parameters.keys()
+            and not {*_GIVEN, "prior"} & run.parameters.keys()
+            and run.corpus.kind == "path"  # nobody knows of whom the rows of a table are
         ):
             found = stored_release(book, run.run_id)
             released = {*map(tuple, found.table["tokens"].to_pylist())}

@@ -52,6 +52,11 @@ _ODD_ROWS = {
     "the ledger counts its runs otherwise than dphh": """
         SELECT name, seq FROM sqlite_sequence
         EXCEPT SELECT 'runs', max(sequence) FROM runs HAVING count(*) = max(sequence)
+        UNION ALL SELECT run_id, 0 FROM runs WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence)
+    """,
+    "a run is missing that was there before a change": """
+        SELECT max(after) FROM history
+        HAVING max(after) > (SELECT coalesce(max(sequence), 0) FROM runs)
     """,
     "a change that was recorded is missing": (
         "SELECT max(id) FROM history HAVING count(*) < max(id)"

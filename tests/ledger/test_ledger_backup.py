@@ -143,6 +143,7 @@ def test_a_copy_of_an_officers_own_shows_that_the_ledger_was_edited(spent, tmp_p
         ("UPDATE drawn SET data = 'Erika'", "table drawn has a value in data of another kind"),
         ("INSERT INTO data_key VALUES (randomblob(32))", "has 2 keys of its digests"),
         ("UPDATE sqlite_sequence SET seq = 0", "counts its runs otherwise than dphh"),
+        ("DELETE FROM sqlite_sequence", "counts its runs otherwise than dphh"),
         ("DELETE FROM runs WHERE sequence = 1", "counts its runs otherwise than dphh"),
         (
             "UPDATE runs SET manifest = NULL WHERE sequence = 1",
@@ -262,6 +263,12 @@ def test_a_release_in_the_ledger_is_the_one_whose_hash_its_manifest_has(spent, t
         )
     with pytest.raises(UsageError, match="release that the ledger has of the run 'done' is not"):
         spent.backup(tmp_path / "copy.sqlite")
+
+
+def test_the_last_runs_are_not_taken_away_from_under_a_change(spent):
+    for each in ("charges", "drawn", "runs", "sqlite_sequence"):
+        tampered(spent, f"DELETE FROM {each}")
+    assert "a run is missing that was there before a change" in spent.edited()
 
 
 def test_what_an_edit_says_is_how_to_go_on(spent):

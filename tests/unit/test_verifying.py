@@ -480,7 +480,7 @@ def test_an_account_that_was_edited_in_the_file_is_refused(out, book):
      *(({"where": where}, "week", False) for where in (
          "week='2026-W47'", '"week" = \'2026-W47\'', "week IN ('2026-W46', '2026-W47')",
          "week BETWEEN DATE '2026-11-09' AND DATE '2026-11-15'", "week = '2026-Q4'",
-         "week >= '2026-11-09' AND week < '2026-11-16'")),
+         "week >= '2026-11-09' and week < date '2026-11-16'")),
      *(({"where": where}, "week", True) for where in (
          "week = '1961-W05'", "week IN ('2026-W46', '1961-W05')", "week = '2026-W47' OR true",
          "week = '2026-W47' AND born = '2026-11-09'", "week = '2026-W47 '", "week = 'Erika'",
@@ -620,6 +620,10 @@ def test_items_of_a_paid_release_are_not_declared_public(book, corpus, out, tmp_
     assert "items" not in dict(verify(tmp_path / "others", ledger=book, of=tmp_path / "list.txt"))
     with pytest.raises(UsageError, match=r"^of: .* is no text file"):
         verify(tmp_path / "others", ledger=book, of=tmp_path / "none.txt")
+    frame = pl.DataFrame({"who": range(900), "what": ["erika"] * 900})
+    table = Corpus(frame, user="who", text="what", account="notes")
+    items(table, **COST).run(**asked)
+    assert "items" not in told("made up", [["erika"]])
     assert "items" not in told("again", given) and "items" not in told("self", [["erika"]])
 
 
