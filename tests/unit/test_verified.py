@@ -48,6 +48,7 @@ EDITS = {
     "level 2 has": lambda m: m["levels"][-2].update(released=m["levels"][-2]["released"] + 1),
     "field 'randomness'": lambda m: m.update(is_test=not m["is_test"]),
     "'verb'": lambda m: m.update(verb="census"),
+    "field 'note'": lambda m: m.update(note="by hand"),
 }
 
 
