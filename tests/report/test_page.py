@@ -132,9 +132,10 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     said = Seen(page_of(now, against=[before])).text
     said = " ".join(said.replace("\0", " ").split())
     assert (
-        "Stars below 3, November 2026 Compared with October 2026: Whether more or fewer wrote in "
-        "all is not published. ▲ rose: cold soup (about 100 → about 900 people) no clear change: "
-        "1 phrase; no number for October 2026: 1 phrase 3 phrases"
+        "Stars below 3, November 2026 Compared with October 2026: How many wrote in all is not "
+        "published: numbers also rise where more people write. ▲ rose: cold soup (about 100 → "
+        "about 900 people) no clear change: 1 phrase; no number for October 2026: 1 "
+        "phrase 3 phrases"
     ) in said
     assert "Found in October 2026 alone (it may still be said): old soup (about 7)." in said
     row = r"(\S+) about (\S+ people \S+ to \S+) ((?:▲|▼|no clear change:) .*?) was ([^)]+)"
@@ -320,7 +321,7 @@ def test_a_release_that_was_made_before_its_period_ended_is_said_to_be():
         assert f"November 2026 {said}" in lines_of(page_of(before))
         against = Seen(page_of(now, against=[before])).text
         assert (
-            "November 2026 is not complete: it was read on 30 November 2026. Whether"
+            "November 2026 is not complete: it was read on 30 November 2026. How many"
             in " ".join(against.split())
         ) == ("before" in said)
 
@@ -405,7 +406,7 @@ def test_weeks_are_steps_in_their_order_with_bands():
         [0, 5.77, 1.92], [0, 7.69, 3.85], [92.31, 7.69, 96.15],
     ]  # fmt: skip
     text = " ".join(Seen(page).text.replace("\0", " ").split())
-    assert "published. ▲ rose: a b (at most 40 → about 500 people) 1 phrase" in text
+    assert "people write. ▲ rose: a b (at most 40 → about 500 people) 1 phrase" in text
     assert (
         "about 500 people (480 to 520) ▲ rose by about 480 at least 452; it was at most 40" in text
     )
