@@ -12,14 +12,12 @@ ledger has its release. Whether the client waits or hangs up changes nothing of 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import re
-import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 import polars as pl
@@ -47,10 +45,7 @@ log = logging.getLogger("dphh.gateway")
 LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
 #: One analyst may have so many requests at one time, and so many plans and runs that go on or wait.
 MOST_REQUESTS_OF_ANALYST = 8
-#: How long answers are kept, and how many bytes of them, because clients ask for one file several
-#: times: for its size, then for its parts. A kept release answers every repetition of its request,
-#: another kept answer only a request for a part of it.
-KEPT_SECONDS, KEPT_BYTES = 60.0, 256 * 2**20
+#: A client that takes longer to receive an answer is cut off. It gets the answer by pieces.
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
 #: Pricing is stopped after so many seconds, if it has not used up the processor's seconds before.
 MOST_PRICING_SECONDS = 30.0
@@ -74,13 +69,6 @@ class Refused(UsageError):  # noqa: N818 - it is an answer
         self.status = status
 
 
-class _KeptAnswer(NamedTuple):
-    made: float
-    body: bytes
-    status: int
-    is_release: bool
-
-
 class Gateway:
     """Answers requests. `run_options`: the options of `Plan.run` for all runs. `runs`: this many go
     on at one time, each of another analyst."""
@@ -88,7 +76,6 @@ class Gateway:
     def __init__(self, ledger: Ledger, run_options: Mapping[str, Any], *, runs: int = 1) -> None:
         self._ledger = ledger
         self._in_flight: Counter[str] = Counter()
-        self._kept: dict[tuple[object, ...], _KeptAnswer] = {}
         self._tasks: dict[tuple[str, bool, str], asyncio.Task[Answer]] = {}
         # Orders of one analyst take turns with those of others: each analyst has one at a time with
         # a planner, and one with a runner.
@@ -137,7 +124,7 @@ class Gateway:
             answer = answer_to_error(problem)
             _log(answer, path, analyst)
             body, status = _encoded(answer, answer_format)
-            await _response_with(request, body, status, answer_format)(scope, receive, send)
+            await _response_with(body, status, answer_format)(scope, receive, send)
         except (TimeoutError, ClientDisconnect):
             pass  # uvicorn closes the connection
 
@@ -158,12 +145,9 @@ class Gateway:
         self, request: Request, analyst: str, path: str, answer_format: str
     ) -> Response:
         macro, arguments = _macro_and_arguments(request, path)
-        key = (analyst, path, request.scope["query_string"], answer_format)
-        part = request.method == "GET" and "range" in request.headers
-        kept = self._kept.get(key)
-        is_new = kept is not None and kept.made > time.monotonic() - KEPT_SECONDS
-        if kept is not None and is_new and (part or kept.is_release):
-            return _response_with(request, kept.body, kept.status, answer_format)
+        if request.method == "HEAD":
+            # DuckDB asks so first, for a size. Told none, it asks once for the whole answer.
+            return StreamingResponse(_in_turn(()))
         book = Ledger(self._ledger.path, analyst)
         try:
             if macro.verb is None:
@@ -179,17 +163,7 @@ class Gateway:
         _log(answer, macro.name, analyst)
         await self._analyst(request)  # a token that was withdrawn meanwhile gets no answer
         body, status = await asyncio.to_thread(_encoded, answer, answer_format)
-        is_release = macro.spends and answer.refused is None
-        self._keep_answer(key, _KeptAnswer(time.monotonic(), body, status, is_release))
-        return _response_with(request, body, status, answer_format)
-
-    def _keep_answer(self, key: tuple[object, ...], new: _KeptAnswer) -> None:
-        self._kept.pop(key, None)
-        self._kept[key] = new
-        size = sum(len(each.body) for each in self._kept.values())
-        for old, each in list(self._kept.items())[:-1]:
-            if size > KEPT_BYTES or each.made < new.made - KEPT_SECONDS:
-                size -= len(self._kept.pop(old).body)
+        return _response_with(body, status, answer_format)
 
     def _task_of(self, order: Order, *, pays: bool) -> asyncio.Task[Answer]:
         """The task that answers this order. If the order is repeated, it is the first one's task.
@@ -300,30 +274,18 @@ def _encoded(answer: Answer, answer_format: str) -> tuple[bytes, int]:
     return (frame.write_json() if answer_format == "json" else frame.write_ndjson()).encode(), 200
 
 
-def _response_with(request: Request, body: bytes, status: int, answer_format: str) -> Response:
-    """The response that has this body; to a GET that asks for a range, a part of the body."""
-    etag, size = f'"{hashlib.sha256(body).hexdigest()[:32]}"', len(body)
-    headers = {"etag": etag, "accept-ranges": "bytes", "content-type": _MEDIA_TYPES[answer_format]}
-    begin, end = 0, size
-    asked = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))
-    same = request.headers.get("if-range", etag) == etag
-    if asked and any(asked.groups()) and same and status == 200 and request.method == "GET":
-        first, last = asked.groups()
-        begin = int(first) if first else max(0, size - int(last))
-        end = min(size, int(last) + 1) if first and last else size
-        if begin >= end:
-            return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
-        status, headers["content-range"] = 206, f"bytes {begin}-{end - 1}/{size}"
+async def _in_turn(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+def _response_with(body: bytes, status: int, answer_format: str) -> Response:
+    headers = {"content-type": _MEDIA_TYPES[answer_format], "content-length": str(len(body))}
     if status in (429, 503):
         headers["retry-after"] = str(RETRY_SECONDS)
-    headers["content-length"] = str(end - begin)
-
-    async def pieces() -> AsyncIterator[bytes]:
-        # All clients share the body: a slow one adds one piece to memory, and not a second copy.
-        for place in range(begin, end, _PIECE):
-            yield body[place : min(place + _PIECE, end)]
-
-    return StreamingResponse(pieces(), status, headers)
+    # A slow client adds one piece to memory, and not a second copy of all.
+    pieces = (body[place : place + _PIECE] for place in range(0, len(body), _PIECE))
+    return StreamingResponse(_in_turn(pieces), status, headers)
 
 
 def _home_page(request: Request) -> Any:
