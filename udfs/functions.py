@@ -24,7 +24,6 @@ from dphh.udfs.kernel.positions import (
     numbers_of_released_grams,
     numbers_of_released_words,
     pairs_of_rows,
-    unreleased_words,
 )
 from dphh.udfs.noise.absent import (
     absent_by_cell,
@@ -157,7 +156,6 @@ def functions(randomness: Randomness) -> dict[str, Function]:
             (LONG, LOOKUP, ONE_LONG, ONE_LONG, ONE_TEXT),
             list_of_structs(position=LONG, key=LONG, noisy=LONG),
         ),
-        "unreleased": Function(unreleased_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_words": Function(numbers_of_released_words, (INTS, ROW_WORDS, LOOKUP), INTS),
         "numbers_of_grams": Function(numbers_of_released_grams, (LONGS, LOOKUP), INTS),
         "keys_of_items": Function(
@@ -177,7 +175,7 @@ def functions(randomness: Randomness) -> dict[str, Function]:
         ),
         "contributions_of_words": Function(
             contributions_of_words,
-            (*USERS_IDS, ROW_WORDS, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
+            (*USERS_IDS, ROW_WORDS, LOOKUP, *KINDS_OF_BOUNDING_ARGUMENTS, LOOKUP),
             WEIGHTS_TYPE,
             keys_are_words=True,
         ),

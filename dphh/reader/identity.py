@@ -42,10 +42,10 @@ def sum_of_hashes(con: duckdb.DuckDBPyConnection, rows: str, key: bytes) -> int:
     """
     types = {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {rows}").fetchall()}
     columns = ("user_id", "content", "group_name")
-    row = " || ".join(["$key", *(_spelled(column, types[column]) for column in columns)])
+    row = ", ".join(["$key", *(_spelled(column, types[column]) for column in columns)])
     halves = con.execute(
         f"SELECT sum(CAST(hash & {_HALF}::UHUGEINT AS UBIGINT)), sum(CAST(hash >> 64 AS UBIGINT)) "
-        f"FROM (SELECT CAST(md5_number({row}) AS UHUGEINT) AS hash FROM {rows})",
+        f"FROM (SELECT CAST(md5_number(concat({row})) AS UHUGEINT) AS hash FROM {rows})",
         {"key": key.hex()},
     ).fetchall()
     low, high = (int(half or 0) for half in halves[0])
@@ -53,17 +53,15 @@ def sum_of_hashes(con: duckdb.DuckDBPyConnection, rows: str, key: bytes) -> int:
 
 
 def _spelled(value: str, kind: str) -> str:
-    """SQL that spells a value so that several, side by side, can be told apart: each text has its
-    length in bytes before it, each list its own, and NULL is none of these."""
+    """Arguments of SQL's `concat` that spell a value so that several, side by side, can be told
+    apart: each has its length before it, and NULL, which `concat` leaves out, has none."""
     if kind.endswith("[]"):
         each = _spelled("each", kind.removesuffix("[]"))
-        joined = f"array_to_string(list_transform({value}, lambda each: {each}), '')"
-        spelled = f"len({value}) || '[' || {joined}"
-    elif kind == "BLOB":
-        spelled = f"hex({value}) || '.'"
-    else:
-        spelled = f"strlen({value}) || ':' || {value}"
-    return f"coalesce({spelled}, '-')"
+        joined = f"array_to_string(list_transform({value}, lambda each: concat({each})), '')"
+        return f"len({value}), '[', {joined}"
+    if kind == "BLOB":
+        return f"octet_length({value}), ':', hex({value})"
+    return f"strlen({value}), ':', {value}"
 
 
 def sums_of_batches(key: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

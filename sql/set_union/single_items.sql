@@ -13,7 +13,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, NULL
+                user_hashes, lengths, ids, words, NULL, $max_items, $grid_bits, $salt, NULL
             )
         ) AS contribution
     FROM users

@@ -14,18 +14,8 @@
 CREATE TEMP TABLE noised AS
 WITH
 
--- DP-SIPS: without the words that earlier rounds released.
-remaining AS (
-    SELECT
-        user_hashes,
-        lengths,
-        dphh_unreleased(ids, words, $released) AS ids,
-        words,
-        $w AS w_of_words
-    FROM users
-),
-
 -- Algorithm 5: the set of a user's items, Delta_1 of them at random, 1 / sqrt(|U_i|) to each.
+-- DP-SIPS: without the items that earlier rounds released.
 -- Each whole user adds the weight floor(2^b / sqrt(t)) to each of t words, at most $max_items; or,
 -- where words have w, floor(2^b w / |w|) to each of the $max_items words of the largest w; to all
 -- other words 0 (udfs/kernel/contributions.py). The function sums a batch of users, in the batch's
@@ -34,10 +24,10 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                user_hashes, lengths, ids, words, $max_items, $grid_bits, $salt, w_of_words
+                user_hashes, lengths, ids, words, $released, $max_items, $grid_bits, $salt, $w
             )
         ) AS contribution
-    FROM remaining
+    FROM users
 ),
 
 -- Algorithm 5: H[u], summed over users.

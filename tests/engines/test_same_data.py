@@ -48,11 +48,11 @@ def digest(source: Any, engine: str = "duckdb", by: str | None = None, **options
 
 def spelled(value: Any) -> bytes:
     if value is None:
-        return b"-"
+        return b":"
     if isinstance(value, list):
         return str(len(value)).encode() + b"[" + b"".join(map(spelled, value))
     if isinstance(value, bytes):
-        return value.hex().upper().encode() + b"."
+        return str(len(value)).encode() + b":" + value.hex().upper().encode()
     text = str(value).encode()
     return str(len(text)).encode() + b":" + text
 

@@ -87,10 +87,9 @@ class SmallHost(Host):
         purpose: str,
     ) -> None:  # fmt: skip
         users = self.tables["users"]
-        ids = self.functions["unreleased"].body(users.column("ids"), self.words, released)
         contributed = self.functions["contributions_of_words"].body(
-            users.column("user_hashes"), users.column("lengths"), ids, self.words,
-            max_items, grid_bits, salt, w,
+            users.column("user_hashes"), users.column("lengths"), users.column("ids"), self.words,
+            released, max_items, grid_bits, salt, w,
         )  # fmt: skip
         sums: Counter[int] = Counter()
         for pair in contributed.flatten().to_pylist():

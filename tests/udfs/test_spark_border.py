@@ -108,12 +108,11 @@ def of_all(blocks: pa.Table, *values: Any) -> list[Any]:
     return [pa.array([value] * len(blocks)) for value in values]
 
 
-def of_words(blocks: pa.Table) -> Counter[str]:
+def of_words(blocks: pa.Table, released: Any = None) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
-    added = Spark().call(
-        "contributions_of_words", *users, *of_all(blocks, CAP, BITS, 0, 1), objects=[SALT, None]
-    )
-    return sums(added)
+    arguments = [*users, *of_all(blocks, 2, CAP, BITS, 0, 1)]
+    objects = [SALT, None, released]
+    return sums(Spark().call("contributions_of_words", *arguments, objects=objects))
 
 
 def sums(added: pa.Array) -> Counter[Any]:
@@ -172,10 +171,7 @@ def test_a_block_has_its_own_words_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_released_words_are_found_by_their_spelling_in_every_block() -> None:
     blocks = blocks_of(*halves())
     released = indices_by_word(pa.array(["be", "in no text", "not"]))
-    ids, words = column(blocks, "ids"), column(blocks, "words")
-    left = Spark().call("unreleased", ids, words, *of_all(blocks, 0), objects=[released])
-    blocks = blocks.set_column(2, "ids", left)
-    assert of_words(blocks.combine_chunks()) == weighed(held - {"be", "not"} for held in HELD)
+    assert of_words(blocks, released) == weighed(held - {"be", "not"} for held in HELD)
 
 
 def test_the_end_of_a_text_says_its_group_whatever_words_a_block_has() -> None:
@@ -234,8 +230,8 @@ W = {"to": 9, "be": 5, "or": 3, "not": 1, "in no text": 8}
 def given(blocks: pa.Table, values: dict[Any, int]) -> Counter[str]:
     users = [column(blocks, name) for name in ("user_hashes", "lengths", "ids", "words")]
     w = brought(blocks, rows_of_parts(blocks, values))
-    arguments = [*users, *of_all(blocks, CAP, BITS, 0), w]
-    return sums(Spark().call("contributions_of_words", *arguments, objects=[SALT]))
+    arguments = [*users, *of_all(blocks, 1, CAP, BITS, 0), w]
+    return sums(Spark().call("contributions_of_words", *arguments, objects=[SALT, None]))
 
 
 def test_blocks_get_the_values_of_their_own_words() -> None:

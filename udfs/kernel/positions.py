@@ -219,17 +219,6 @@ def indices_by_word(words: Any) -> ValuesByWord:
     return ValuesByWord(words, np.arange(len(words), dtype=np.int32), -1)
 
 
-def unreleased_words(ids: Any, words: WordsWithIds, released: NDArray[np.int32] | None) -> pa.Array:
-    """`dphh_unreleased(ids, words, released)`: these word ids, with -1 in place of each word that
-    an earlier round released. The engine makes `released` by word id, from `words`."""
-    lists = one_array(ids)
-    if released is None:  # before the first round
-        return lists
-    held = values_of(lists)
-    left = np.where(released.take(held, mode="clip") >= 0, np.int32(-1), held)  # ends stay negative
-    return lists_of(lengths_of(lists), left)
-
-
 def numbers_of_released_words(
     ids: Any, words: WordsWithIds, released: NDArray[np.int32]
 ) -> pa.Array:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dphh.udfs.arrays import (
     Hashes,
@@ -176,16 +177,23 @@ def contributions_of_words(
     lengths: Any,
     ids: Any,
     words: WordsWithIds,
+    released: NDArray[np.int32] | None,
     max_items: int,
     grid_bits: int,
     salt: int,
     w: Integers | None,
 ) -> pa.Array:
-    """`dphh_contributions_of_words(user_hashes, lengths, ids, words, max_items, grid_bits, salt,
-    w)`: weights by the w of each word; equal ones if `w` is None. Words are chosen by their
-    spelling, and stay in the result even if all their weights are 0, because a later round needs
-    all words that any user holds."""
+    """`dphh_contributions_of_words(user_hashes, lengths, ids, words, released, max_items,
+    grid_bits, salt, w)`: weights by the w of each word; equal ones if `w` is None. Words that
+    earlier rounds `released` (by word id, -1 for all others) are left out. Words are chosen by
+    their spelling, and stay in the result even if all their weights are 0, because a later round
+    needs all words that any user holds."""
     rule = BoundedWeights(max_items, grid_bits, salt, words.hashes().take, w)
+    if released is not None:
+        lists = one_array(ids)
+        held = values_of(lists)
+        left = np.where(released.take(held, mode="clip") >= 0, np.int32(-1), held)
+        ids = lists_of(lengths_of(lists), left)
     return contributions_of_rows(user_hashes, lengths, ids, rule, keeps_zeros=True)
 
 

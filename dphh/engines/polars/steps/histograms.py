@@ -28,11 +28,8 @@ def words_of_round(
     sigma: int,
     purpose: str,
 ) -> Tables:
-    # Without the words that earlier rounds of DP-SIPS released.
-    users = host.table("users").with_columns(ids=host.call("unreleased", "ids", released))
-    sums = histogram(
-        host, users, "contributions_of_words", *USERS_COLUMNS, max_items, grid_bits, salt, w
-    )
+    bounding = (*USERS_COLUMNS, released, max_items, grid_bits, salt, w)
+    sums = histogram(host, host.table("users"), "contributions_of_words", *bounding)
     held = host.collect("words_of_round", sums.with_columns(has_weight=pl.col("weight") > 0))
     # Only a test's randomness depends on how a word is spelled.
     names = host.spelled(held["key"]) if host.randomness.is_test else None
@@ -63,7 +60,7 @@ def single_items(
     edge: int,
     purpose: str,
 ) -> Tables:
-    bounding = (*USERS_COLUMNS, max_items, grid_bits, salt, None)
+    bounding = (*USERS_COLUMNS, None, max_items, grid_bits, salt, None)
     sums = histogram(host, host.table("users"), "contributions_of_words", *bounding)
     held = host.collect("single_items", sums.with_columns(has_weight=pl.col("weight") > 0))
     names = host.spelled(held["key"]).to_arrow() if host.randomness.is_test else None
