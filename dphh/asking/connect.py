@@ -34,7 +34,7 @@ from dphh.checking import check
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
-from dphh.reader.corpus import CORPUS_OPTIONS, Corpus, replace_corpus
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.reader.rows import check_columns
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
@@ -245,8 +245,7 @@ class _AnswersForOwner:
             return found
         con = self._con()
         if con is not None and _has_table_or_view(con, name):
-            corpus = Corpus(con.cursor().table(name), **options)
-            return replace_corpus(corpus, where=(f"duckdb:{name}",))
+            return Corpus(name, connection=con.cursor(), **options)
         if re.fullmatch(r"\w+", name) and not Path(name).exists():
             raise UsageError(
                 f"corpus: found no table, view or file {name!r}; of a Python frame or a temporary "
