@@ -21,6 +21,7 @@ from dphh.privacy.counts import (
     interval_margins,
     sigma_on_grid,
 )
+from dphh.privacy.search import ndtr_of_few
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import HeldHistogram, RoughWeights, Weighing
@@ -74,10 +75,7 @@ class LevelOnGrid(Level):
 
     def chances_to_miss(self: Any, weights: Integers) -> Floats:
         """How likely a sum of each of these weights stays below the threshold, about."""
-        from scipy.special import ndtr  # slow to import
-
-        missed = ndtr((self.threshold_grid - 0.5 - weights) / self.sigma_grid)
-        return np.asarray(missed, dtype=np.float64)
+        return ndtr_of_few((self.threshold_grid - 0.5 - weights) / self.sigma_grid)
 
     def _grid_to_users(self, grid: int) -> float:
         return grid / 2.0**self.grid_bits
@@ -93,18 +91,6 @@ def meaning_of_intervals(confidence: float, simultaneous: bool, min_users: int) 
     if simultaneous:
         return f"all intervals hold the true numbers at once with probability {confidence:g}"
     return f"each interval holds the true number with probability {confidence:g}"
-
-
-@dataclass(frozen=True)
-class Family:
-    """Counts of which `kept` were shown of `counted`: of items of a length, of a group, of all."""
-
-    counted: int
-    kept: int
-    #: How many tokens their items have; None of counts of all lengths.
-    length: int | None = None
-    #: The group within which they count; None of counts of all groups.
-    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,8 +121,6 @@ class CountsLevel(LevelOnGrid):
     beginnings: bool = False
     #: A count is shown only if its interval begins at so many users or above; 0 leaves none out.
     min_users: int = 0
-    #: With `min_users`: how many were shown of which, as intervals follow from it. None in a plan.
-    families: tuple[Family, ...] | None = None
     #: Sigma of the noise of rough counts, by which the run chooses factors, and the bits of their
     #: grid. 0: all factors are 1.
     rough_sigma: int = 0
@@ -158,7 +142,7 @@ class CountsLevel(LevelOnGrid):
     def to_json(self) -> dict[str, Any]:
         said = super().to_json()
         if not self.min_users:
-            del said["min_users"], said["families"]
+            del said["min_users"]
         for chosen in ("rough", "held"):
             if not said[f"{chosen}_sigma"]:
                 said = {name: x for name, x in said.items() if not name.startswith(chosen)}

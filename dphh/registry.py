@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter as Option
 from inspect import getdoc, signature
 from typing import Any, Generic
@@ -82,7 +83,7 @@ class Verb(Generic[Options]):
     #: Returns why a run's outcome would reveal the number of users; None if it would not.
     users_disclosure: Callable[[Price], UsersDisclosure | None] = lambda _: None
 
-    @property
+    @cached_property
     def options(self) -> Mapping[str, Option]:
         """The options of the verb with their types and defaults: first those of the search, then
         those of the budget, each in the order of `help`."""

@@ -6,7 +6,6 @@ So `import dphh` does not import Polars.
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ def register() -> None:
         sys.meta_path.insert(0, _RegisterAfterImport())
 
 
-class _RegisterAfterImport(MetaPathFinder):
+class _RegisterAfterImport:
     """An import hook that registers `frame.dphh` as soon as Polars is imported."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:

@@ -52,7 +52,7 @@ from dphh.privacy.gaussian import (
     smallest_epsilon,
 )
 from dphh.privacy.losses import MOST_GRID_POINTS, losses_on_grid
-from dphh.privacy.search import float_at_least, gammaln, log_expit, ndtr
+from dphh.privacy.search import float_at_least, gammaln, log_expit, ndtr_of_few
 from dphh.udfs.arrays import Floats
 
 # Up to this many sums of losses are kept exactly; more are rounded up to a grid.
@@ -116,7 +116,7 @@ class Composition:
         for some in self.by_new_share:
             curve = gaussian_deltas(left, some.sigma)
             most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
-        above = np.asarray(ndtr(-_NORMAL_CELL_ENDS), dtype=np.float64)
+        above = ndtr_of_few(-_NORMAL_CELL_ENDS)
         cells = -np.diff(above, prepend=1.0)
         return min(
             float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _SMALLEST_NORMAL_FLOAT, 1.0
@@ -153,7 +153,7 @@ def _smallest_epsilon(composed: Composition, delta: float) -> float:
         return math.inf
     if delta == composed.infinite_loss < 1 and composed.sigma < math.inf:
         return math.inf  # a Gaussian has a positive delta at every epsilon
-    return smallest_epsilon(lambda epsilon: composed.delta(epsilon) <= delta)
+    return smallest_epsilon(composed.delta, delta)
 
 
 def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float:

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, expm1, isqrt, log1p, log2, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.privacy.search import ndtri
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.table import rounded_gaussian
@@ -108,7 +108,7 @@ def interval_margins(
 
 def upper_quantile(failing: float) -> float:
     """What a standard Gaussian exceeds with probability `failing` at most; 0 at least."""
-    return max(-float(ndtri(failing)) * (1 + _QUANTILE_MARGIN), 0.0)
+    return max(-NormalDist().inv_cdf(failing) * (1 + _QUANTILE_MARGIN), 0.0)
 
 
 def count_intervals(

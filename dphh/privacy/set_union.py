@@ -31,7 +31,7 @@ from math import isqrt, nextafter
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.privacy.search import least_whole, ndtr
+from dphh.privacy.search import least_whole, ndtr_of_few
 from dphh.udfs.noise.table import TABLE_ONE, RoundedGaussian
 from dphh.udfs.rules.weights import weight
 
@@ -193,8 +193,8 @@ def _costs_of_weight_intervals(
 def _approximate_cost(sigma: int, unit: int, max_items: int, threshold: int) -> float:
     ends = np.array(_ends_of_weight_intervals(unit))
     if max_items == 1:
-        return float(ndtr((unit + 0.5 - threshold) / sigma))
+        return float(ndtr_of_few((unit + 0.5 - threshold) / sigma))
     others = max_items - 1
     rest = np.floor(np.sqrt((unit**2 - ends[:-1] ** 2) // others)) + 1
-    heavy = ndtr((ends[1:] + 0.5 - threshold) / sigma)
-    return float((heavy + others * ndtr((rest + 0.5 - threshold) / sigma)).max())
+    heavy = ndtr_of_few((ends[1:] + 0.5 - threshold) / sigma)
+    return float((heavy + others * ndtr_of_few((rest + 0.5 - threshold) / sigma)).max())

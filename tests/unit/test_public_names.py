@@ -20,12 +20,17 @@ def test_public_names_are_complete_and_no_modules_names():
     assert not {*dphh.__all__} & modules, "a module of that name would take the public name's place"
 
 
+FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
 SLOW = {
     *("cryptography", "duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "pyspark"),
     *("rich", "scipy"),
 }
 #: What the ledger and the registry of verbs are made of.
 LEDGER = {"duckdb", "numpy", "pyarrow"}
+A_SEARCH = (
+    "from dphh.cli import cli; cli(['ngrams', 'a.parquet', '--user', 'who', '--text', 'what', "
+    "'--max-n', '3', '--epsilon', '1', '--delta', '1e-6', {!r}], standalone_mode=False)"
+)
 
 
 @pytest.mark.parametrize(
@@ -34,11 +39,14 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("import dphh", set()),
         ("import dphh; dphh.Corpus('a.parquet', user='u', text='t')", set()),
         ("import dphh; dphh.items", LEDGER),
-        ("import dphh; dphh.items(epsilon=1, delta=1e-7)", {*LEDGER, "scipy"}),
+        ("import dphh; dphh.items(epsilon=1, delta=1e-7)", LEDGER),
+        ("import dphh; dphh.trie(epsilon=1, delta=1e-7, max_length=5)", {*LEDGER, "scipy"}),
         ("from dphh.cli import cli; cli(['--version'], standalone_mode=False)", set()),
         ("from dphh.cli import cli; cli([], standalone_mode=False)", set()),
         ("from dphh.cli import cli; cli(['--help'], standalone_mode=False)", set()),
-        ("import dphh; repr(dphh.items(epsilon=1, delta=1e-7))", {*LEDGER, "scipy"}),
+        ("import dphh; repr(dphh.ngrams(max_n=3, epsilon=1, delta=1e-7))", LEDGER),
+        (A_SEARCH.format("--plan"), LEDGER),
+        (A_SEARCH.format("--json"), {*LEDGER, "pandas", "polars", "scipy"}),
         (
             "from dphh import Corpus, Ledger;"
             "Ledger().add('a', Corpus('/a', user='u', text='t'), 1.0, 0.0);"
@@ -50,14 +58,12 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
 def test_nothing_slow_is_imported_before_it_is_needed(command, needed, tmp_path):
     say = "import sys; print(*sys.modules)"
     run = [sys.executable, "-c", f"import dphh; {command}; {say}"]
-    kept = os.environ | {"DPHH_LEDGER": str(tmp_path / "ledger.sqlite")}
-    out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=250, env=kept)
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    kept = {"env": os.environ | {"XDG_DATA_HOME": str(tmp_path)}, "cwd": tmp_path}
+    out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=250, **kept)
     loaded = {name.partition(".")[0] for name in out.stdout.split()}
     assert "dphh" in loaded
     assert loaded & SLOW <= needed
-
-
-FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
 
 
 @pytest.mark.parametrize("frame", [FRAME, FRAME.lazy()])
@@ -72,8 +78,7 @@ def test_a_namespaces_verb_is_the_typed_function(frame):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(verb):
     of_corpus = dict(inspect.signature(dphh.Corpus).parameters)
-    # `unit` is the verb's; a connection goes with the name of a table.
-    for other in ("source", "connection", "unit"):
+    for other in ("source", "unit"):  # `unit` is the verb's
         del of_corpus[other]
     taken = inspect.signature(getattr(FRAME.dphh, verb)).parameters
     options = {**of_corpus, **VERBS[verb].options}

@@ -28,7 +28,7 @@ from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_grid_bits
 from dphh.privacy.events import Event, GaussianEvent, cost_of
-from dphh.privacy.gaussian import smallest_positive, split_sigma
+from dphh.privacy.gaussian import smallest_sigma, split_sigma
 from dphh.wording.options import check_whole
 
 #: The share of the budget for counting what is found, by default: where what finding leaves of
@@ -162,8 +162,8 @@ def counts_event_within(
     other_events: Sequence[Event], epsilon: float, delta: float
 ) -> GaussianEvent:
     """The counts' event with the least noise that composes with the others to (epsilon, delta)."""
-    sigma = smallest_positive(
-        lambda sigma: compose([*other_events, counts_event(sigma)]).delta(epsilon) <= delta
+    sigma = smallest_sigma(
+        lambda sigma: compose([*other_events, counts_event(sigma)]).delta(epsilon), delta
     )
     return counts_event(sigma)
 
