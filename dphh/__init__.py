@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dphh.plan import ngrams as ngrams
     from dphh.plan import plan_from_json as plan_from_json
     from dphh.plan import trie as trie
+    from dphh.reader.content import TRIEHH_WORDS as TRIEHH_WORDS
     from dphh.reader.corpus import Corpus as Corpus
     from dphh.reader.prepared import prepared as prepared
     from dphh.release import Release as Release
@@ -53,6 +54,7 @@ _NAMES_OF_MODULE = {
     "ledger": "Ledger",
     "plan": "Plan plan_from_json counts items ldp_trie ngrams trie",
     "release": "Release",
+    "reader.content": "TRIEHH_WORDS",
     "reader.prepared": "prepared",
     "verifying": "verify",
 }

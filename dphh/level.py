@@ -94,6 +94,18 @@ def meaning_of_intervals(confidence: float, simultaneous: bool, min_users: int) 
 
 
 @dataclass(frozen=True)
+class Family:
+    """Counts of which `kept` were shown of `counted`: of items of a length, of a group, of all."""
+
+    counted: int
+    kept: int
+    #: How many tokens their items have; None of counts of all lengths.
+    length: int | None = None
+    #: The group within which they count; None of counts of all groups.
+    group: str | None = None
+
+
+@dataclass(frozen=True)
 class CountsLevel(LevelOnGrid):
     """What a plan fixes for counting the users of each listed key: its noise; no threshold."""
 
@@ -121,6 +133,8 @@ class CountsLevel(LevelOnGrid):
     beginnings: bool = False
     #: A count is shown only if its interval begins at so many users or above; 0 leaves none out.
     min_users: int = 0
+    #: With `min_users`: how many were shown of which, as intervals follow from it. None in a plan.
+    families: tuple[Family, ...] | None = None
     #: Sigma of the noise of rough counts, by which the run chooses factors, and the bits of their
     #: grid. 0: all factors are 1.
     rough_sigma: int = 0
@@ -142,7 +156,7 @@ class CountsLevel(LevelOnGrid):
     def to_json(self) -> dict[str, Any]:
         said = super().to_json()
         if not self.min_users:
-            del said["min_users"]
+            del said["min_users"], said["families"]
         for chosen in ("rough", "held"):
             if not said[f"{chosen}_sigma"]:
                 said = {name: x for name, x in said.items() if not name.startswith(chosen)}

@@ -25,7 +25,7 @@ OWN_WORDS = "own words"
 #: Parameters whose texts nobody writes freely, as choices and hashes; and names of columns, which
 #: have a line of their own.
 _NOT_FREE = {
-    *("method", "choice", "sampling", "reading", "null_users", "prior"),
+    *("method", "choice", "sampling", "reading", "too_long", "null_users", "prior"),
     *("user", "column", "by"),
 }
 _USUAL_CHARACTERS = "".join(sorted(string.printable))  # of ldp_trie

@@ -106,6 +106,14 @@ _DECIDED: dict[str, Shape] = {
     "lost_grid?": [_WHOLE],
     "rough_grid?": [_WHOLE],
     "held_grid?": [_WHOLE],
+    "families?": [
+        {
+            "counted": _COUNT,
+            "kept": _COUNT,
+            "length": any_of(_COUNT, is_null),
+            "group": any_of(is_text, is_null),
+        }
+    ],
 }
 
 

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from importlib.metadata import version
 from itertools import chain
 from math import isclose
@@ -23,14 +24,14 @@ import polars as pl
 from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
-from dphh.level import FoundCounts
+from dphh.level import Family, FoundCounts
 from dphh.price import Price, manifest_before_run
 from dphh.prior import Prior
-from dphh.privacy.counts import chosen_bound
+from dphh.privacy.counts import chosen_bound, count_intervals
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import corpus_from_json
 from dphh.registry import price_again
-from dphh.report.counting import weighing_of
+from dphh.report.counting import keys_of_rows, weighing_of
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -184,6 +185,8 @@ def _decided(level: Any, found: dict[str, Any], also: Sequence[str] = ()) -> Any
     names = [name for name, value in vars(level).items() if value is None or name in also]
     decided = {name: found[name] for name in names if name in found}
     decided |= {name: tuple(value) for name, value in decided.items() if isinstance(value, list)}
+    if families := decided.get("families"):
+        decided["families"] = tuple(Family(**each) for each in families)
     return replace(level, **decided)
 
 
@@ -222,6 +225,49 @@ def _problems_of_cells(rows: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
             yield "a number of users is not its estimate, cut at 0"
         if len(counted) and not counting_of(manifest):
             yield "its manifest does not say how its users were counted"
+        yield from _problems_of_intervals(counted, manifest)
+
+
+def _problems_of_intervals(counted: pl.DataFrame, manifest: Manifest) -> Iterator[str]:
+    """What keeps its intervals from being those of its noise. An estimate tells the noised
+    weight up to rounding: estimate g - g // 2 is the least, and g - 1 more the most."""
+    counting = counting_of(manifest)
+    if "group_name" not in counted:
+        counted = counted.with_columns(group_name=pl.lit(None, pl.String))
+    lengths = pl.col("tokens").list.len().alias("length")
+    for (length, group), rows in counted.group_by(lengths, "group_name"):
+        share = None
+        if least := counting.get("min_users"):
+            shares = [
+                (family["kept"], family["counted"])
+                for family in counting.get("families", ())
+                if family["length"] in (None, length) and family["group"] in (None, group)
+            ]
+            if not shares or any(not len(rows) <= kept <= of for kept, of in shares):
+                yield "its manifest does not say of how many counts it shows how many"
+            if rows["low"].min() < least:
+                yield f"it shows an interval that begins below {least:,} users (min_users)"
+            share = min(Fraction(*each) for each in shares)
+        weighing, keys = weighing_of(counting), keys_of_rows(rows, manifest)
+        user = weighing.unit * weighing.factor[keys]
+        fewest = rows["estimate"].to_numpy() * user - user // 2
+        (_, least_low, least_high), (_, most_low, most_high) = (
+            count_intervals(
+                noised,
+                np.array(counting["lost_grid"], np.int64),
+                weighing,
+                counting["sigma_grid"],
+                counting["confidence"],
+                keys=keys,
+                simultaneous=counting["simultaneous"],
+                shown=share,
+            )
+            for noised in (fewest, fewest + user - 1)
+        )
+        low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
+        fits = (least_low <= low) & (low <= most_low) & (least_high <= high) & (high <= most_high)
+        if not fits.all():
+            yield "its intervals are not those of its noise"
 
 
 def _problems_of_given(release: Released, rows: pl.DataFrame, is_cut: bool) -> Iterator[str]:

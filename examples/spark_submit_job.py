@@ -41,9 +41,11 @@ def main() -> None:
     spark = SparkSession.builder.appName("dphh").getOrCreate()
     if asked.table.startswith("parquet:"):
         source = spark.read.parquet(asked.table.removeprefix("parquet:"))
+        corpus = dphh.Corpus(source, user=asked.user, text=asked.text, account=asked.account)
     else:
-        source = spark.table(asked.table)
-    corpus = dphh.Corpus(source, user=asked.user, text=asked.text, account=asked.account)
+        corpus = dphh.Corpus(
+            asked.table, connection=spark, user=asked.user, text=asked.text, account=asked.account
+        )
     plan = dphh.ngrams(corpus, max_n=asked.max_n, epsilon=asked.epsilon, delta=asked.delta)
     print(plan)
     release = plan.run(ledger=asked.ledger, run_id=asked.run_id, out=asked.out)

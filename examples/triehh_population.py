@@ -8,25 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from dphh import TRIEHH_WORDS
 from dphh.udfs.noise.randomness import Randomness
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-#: Which words of a tweet the papers keep: `Corpus(..., **TRIEHH_WORDS)`.
-TRIEHH_WORDS: dict[str, Any] = {
-    "lower": True,
-    "split": "white space",
-    "strip": ",.;?!",
-    "keep": r"[a-z_@#\-;()*:.'/]{3,}",
-    "drop": r"(?:http|www).*|.*[?!.;,]",
-}
 
 MADE_UP = """
 CREATE TABLE tweets AS

@@ -1,17 +1,15 @@
 """`dphh.register(con)`: the verbs as table macros of a DuckDB connection, whoever opened it;
 `dphh.connect()` opens one.
 
-A request is drawn once. One statement sees one release, however often it names a macro. A later
-statement gets the release of the same rows from the ledger, for nothing, and spends on others.
+A request is drawn once. Whatever names a macro again, in this statement or in a later one, gets the
+release of the same rows from the ledger, for nothing, and spends on others.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 import weakref
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
@@ -36,7 +34,7 @@ from dphh.checking import check
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Ledger
 from dphh.plan import Plan, verb_function
-from dphh.reader.corpus import CORPUS_OPTIONS, Corpus, replace_corpus
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.reader.rows import check_columns
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
@@ -112,7 +110,7 @@ def register(
         opened.create_function(
             answer_name,
             _batch_function(macro, owner),
-            ["VARCHAR", "VARCHAR"],
+            ["VARCHAR"],
             f"STRUCT({columns})[]",
             type=PythonUDFType.ARROW,
             # So DuckDB does not call the function while it plans or explains a query.
@@ -130,28 +128,25 @@ def _source_sql(macro: Macro, answer_name: str) -> str:
     """An SQL expression: the rows with which the function behind the macro answers."""
     packed = ", ".join(f"'{name}': {argument_as_text(name)}" for name in macro.parameters)
     arguments_json = f"CAST(to_json({{{packed}}}) AS VARCHAR)" if packed else "'{}'"
-    statement_id = "concat_ws('.', current_query_id(), txid_current())"
-    answer = f"{answer_name}({arguments_json}, {statement_id})"
-    return f"(SELECT unnest({answer}, recursive := true))"
+    return f"(SELECT unnest({answer_name}({arguments_json}), recursive := true))"
 
 
-def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any, Any], Any]:
+def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any], Any]:
     """The function behind a macro, which DuckDB calls with a batch of calls, a row for each."""
     columns = macro.columns_of_answer
 
-    def answer(arguments_json: str, statement_id: str) -> pa.Table:
+    def answer(arguments_json: str) -> pa.Table:
         arguments = {k: v for k, v in json.loads(arguments_json).items() if v is not None}
         try:
-            table = owner.answer(macro, arguments, statement_id)
+            table = owner.answer(macro, arguments)
         except DphhError as problem:
             table = pa.table({"refused": [_in_words_of_sql(str(problem))]})
         # Columns that the answer lacks are NULL.
         with_all = pa.concat_tables([columns.empty_table(), table], promote_options="permissive")
         return with_all.select(columns.names).cast(columns)
 
-    def answer_batch(arguments_json: Any, statement_ids: Any) -> Any:
-        asked = zip(arguments_json.to_pylist(), statement_ids.to_pylist(), strict=True)
-        tables = [answer(*each) for each in asked]
+    def answer_batch(arguments_json: Any) -> Any:
+        tables = [*map(answer, arguments_json.to_pylist())]
         ends = [0, *accumulate(table.num_rows for table in tables)]
         rows = pa.concat_tables(tables).to_struct_array().combine_chunks()
         return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)])
@@ -181,17 +176,6 @@ def _option_in_sql(name: str, value: str) -> str:
     return f"{SQL_NAME_OF_OPTION.get(name, name)} := {literal}"
 
 
-class _LatestAnswer:
-    """The latest answer to one call: to a macro with its arguments. A statement that has the call
-    twice gets it twice, unless another statement with this call came between while data changed."""
-
-    def __init__(self) -> None:
-        self.answering = threading.Lock()
-        self.release: Release | None = None
-        #: The statement that got the release. If it has the call twice, it gets it twice.
-        self.statement_id = ""
-
-
 class _AnswersForOwner:
     """Answers the macros for the owner of the data: any corpus, and the whole ledger."""
 
@@ -199,13 +183,11 @@ class _AnswersForOwner:
         # A weak reference, because the connection's own functions reference this object.
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
-        self._guard = threading.Lock()
-        self._latest_answers: defaultdict[str, _LatestAnswer] = defaultdict(_LatestAnswer)
 
-    def answer(self, macro: Macro, arguments: Arguments, statement_id: str) -> pa.Table:
+    def answer(self, macro: Macro, arguments: Arguments) -> pa.Table:
         macro.check_given(arguments)
         if macro.spends:
-            return self._release(macro, arguments, statement_id).table
+            return self._release(macro, arguments).table
         if macro.verb is not None:
             plan = self._plan(macro, arguments)
             assert plan.corpus is not None
@@ -230,21 +212,11 @@ class _AnswersForOwner:
         corpus = self._corpus(macro, {**arguments, "corpus": arguments["source"]})
         return self._ledger.add(arguments["corpus"], corpus, **cap, if_missing=True)
 
-    def _release(self, macro: Macro, arguments: Arguments, statement_id: str) -> Release:
-        run_id = arguments.get("run_id")
-        with self._guard:
-            latest = self._latest_answers[json.dumps([macro.name, arguments], sort_keys=True)]
-        with latest.answering:  # the same request on another thread waits for this one
-            made = latest.release
-            if made is None or statement_id != latest.statement_id:
-                plan = self._plan(macro, arguments)
-                assert plan.corpus is not None
-                made = latest.release = plan.run(
-                    ledger=self._ledger, engine=self._engine, run_id=run_id, progress=_show_note,
-                    **self._limits_of_connection(),
-                )  # fmt: skip
-            latest.statement_id = statement_id
-            return made
+    def _release(self, macro: Macro, arguments: Arguments) -> Release:
+        return self._plan(macro, arguments).run(
+            ledger=self._ledger, engine=self._engine, run_id=arguments.get("run_id"),
+            progress=_show_note, **self._limits_of_connection(),
+        )  # fmt: skip
 
     def _plan(self, macro: Macro, arguments: Arguments) -> Plan:
         assert macro.verb is not None
@@ -273,8 +245,7 @@ class _AnswersForOwner:
             return found
         con = self._con()
         if con is not None and _has_table_or_view(con, name):
-            corpus = Corpus(con.cursor().table(name), **options)
-            return replace_corpus(corpus, where=(f"duckdb:{name}",))
+            return Corpus(name, connection=con.cursor(), **options)
         if re.fullmatch(r"\w+", name) and not Path(name).exists():
             raise UsageError(
                 f"corpus: found no table, view or file {name!r}; of a Python frame or a temporary "

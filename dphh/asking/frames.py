@@ -24,10 +24,12 @@ from dphh.wording.options import checked_call
 Result = TypeVar("Result")
 _Frame = pl.DataFrame | pl.LazyFrame
 
-#: The options of `Corpus` that a frame's verbs take: the frame is the source, and `unit` is an
-#: option of `trie`.
+#: The options of `Corpus` that a frame's verbs take: the frame is the source and needs no
+#: connection, and `unit` is an option of `trie`.
 _CORPUS_OPTIONS = {
-    name: option for name, option in CORPUS_OPTIONS.items() if name not in {"source", "unit"}
+    name: option
+    for name, option in CORPUS_OPTIONS.items()
+    if name not in {"source", "connection", "unit"}
 }
 #: The options that name a column, and with the one that chooses rows, those that may be
 #: expressions of Polars.

@@ -21,6 +21,8 @@ class _Rows(typing.TypedDict, total=False):
     split: str
     strip: str
     drop: str | None
+    max_token_length: int
+    too_long: typing.Literal['truncate', 'drop', 'error']
     max_text_length: int
     account: str | None
     where: str | None | pl.Expr
@@ -65,6 +67,8 @@ class FrameVerbs:
         strip: Characters to strip from both ends of tokens.
         keep: Keep only tokens that match this in full.
         drop: Drop tokens that match this in full.
+        max_token_length: The most characters of a token.
+        too_long: Longer tokens: truncate, drop or error.
         max_text_length: The most characters that are read of a text.
         null_users: Rows with a NULL user id: refuse or drop.
         """

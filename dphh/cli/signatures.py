@@ -24,7 +24,7 @@ METAVAR_OF_OPTION = {
         "REGEX": ("keep", "keep_tokens", "drop"),
         "CHARS": ("strip", "character_set"),
         "HOW": ("as_", "choice", "sampling", "split"),
-        "WHAT": ("null_users",),
+        "WHAT": ("too_long", "null_users"),
         "METHOD": ("method",),
         "S[,S...]": ("shares",),
         "A[,B...]": ("groups",),

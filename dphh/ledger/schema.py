@@ -18,7 +18,7 @@ from pathlib import Path
 from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 SILENT_SECONDS = 3.0  # a longer wait is told

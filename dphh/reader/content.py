@@ -12,14 +12,16 @@ from dphh.wording.options import check_choice, check_whole, shown
 
 #: What the tokens of a content are: the option `as_`.
 ReadAs = Literal["words", "characters", "whole", "list"]
+#: What is done with tokens that are too long.
+TooLong = Literal["truncate", "drop", "error"]
 #: What is done with rows that have a NULL in a user column.
 NullUsers = Literal["refuse", "drop"]
 
-#: So many characters of a token count: longer ones are cut.
+#: The default of `max_token_length`, in characters: longer tokens are truncated.
 MAX_TOKEN_LENGTH = 1000
 #: The default of `max_text_length`: so many characters of one text count, or tokens of one list.
 MAX_TEXT_LENGTH = 100_000
-#: The largest value of `max_text_length` that all engines can apply.
+#: The largest value of `max_token_length` and `max_text_length` that all engines can apply.
 _LARGEST_LIMIT = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
@@ -27,10 +29,23 @@ SPLITS = ("unicode", "white space")
 #: Matches a regular expression that is a word: whoever gives it means the name of a way to split.
 _WORD_AS_PATTERN = re.compile(r"[A-Za-z _-]+")
 
+#: Which words of a tweet the TrieHH papers keep; pass as `Corpus(..., **TRIEHH_WORDS)`.
+TRIEHH_WORDS: dict[str, Any] = {
+    "lower": True,
+    "split": "white space",
+    "strip": ",.;?!",
+    "keep": r"[a-z_@#\-;()*:.'/]{3,}",
+    "drop": r"(?:http|www).*|.*[?!.;,]",
+}
+
 #: What stands between the elements of a list as people see them, and where a text gives them.
 BORDER = " → "
 
 # Messages of errors that every engine raises in the same words.
+TOKEN_TOO_LONG_MESSAGE = (
+    "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
+    "too_long='truncate' or 'drop'"
+)
 NOT_UTF8_MESSAGE = (
     "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
     "(whose undecodable values are ignored), or repair it"
@@ -46,7 +61,7 @@ class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
 
     The steps, in order: decode, limit the text's length, compose (NFC), lower and compose, split,
-    strip, keep, drop, cut long tokens, remove empty ones.
+    strip, keep, drop, limit the tokens' length, remove empty tokens.
     """
 
     column: str
@@ -56,6 +71,8 @@ class Content:
     strip: str
     keep: str | None
     drop: str | None
+    max_token_length: int
+    too_long: TooLong
     #: For `trie`: a whole item is cleaned, then cut into tokens of this many characters.
     unit: int | None
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
@@ -77,8 +94,10 @@ class Content:
             if not isinstance(value, kind):
                 raise UsageError(f"{option}: found {shown(value)}; give {what}")
         check_choice("as_", self.reading, get_args(ReadAs))
+        check_choice("too_long", self.too_long, get_args(TooLong))
         check_choice("null_users", self.null_users, get_args(NullUsers))
         check_whole("max_text_length", self.max_text_length, most=_LARGEST_LIMIT)
+        check_whole("max_token_length", self.max_token_length, most=_LARGEST_LIMIT)
         if (
             not isinstance(self.split, str)
             or not self.split
@@ -117,9 +136,10 @@ class Content:
     def limits_in_words(self) -> str:
         """How much of long texts and tokens counts, in words."""
         what = "tokens of a list" if self.reading == "list" else "characters of a text"
+        longer = {"truncate": "cut", "drop": "left out", "error": "refused"}[self.too_long]
         return (
             f"the first {self.max_text_length:,} {what} count; tokens of more than "
-            f"{MAX_TOKEN_LENGTH:,} characters are cut"
+            f"{self.max_token_length:,} characters are {longer}"
         )
 
     @property

@@ -13,9 +13,11 @@ from dphh.errors import CorpusError, UsageError
 from dphh.reader.conditions import Bound, combined_condition, joined_by_and
 from dphh.reader.content import (
     MAX_TEXT_LENGTH,
+    MAX_TOKEN_LENGTH,
     Content,
     NullUsers,
     ReadAs,
+    TooLong,
 )
 from dphh.reader.paths import absolute_place, files_named
 from dphh.wording.notebook import InNotebooks
@@ -60,6 +62,8 @@ HELP = {
     "strip": "Characters to strip from both ends of tokens.",
     "keep": "Keep only tokens that match this in full.",
     "drop": "Drop tokens that match this in full.",
+    "max_token_length": "The most characters of a token.",
+    "too_long": "Longer tokens: truncate, drop or error.",
     "max_text_length": "The most characters that are read of a text.",
     "null_users": "Rows with a NULL user id: refuse or drop.",
 }
@@ -91,9 +95,9 @@ class Corpus(InNotebooks):
     """Files or a table, which of its columns are read, and how.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB relation,
-    as `con.table("reviews")`, or a Spark frame; or anything that offers Arrow data: an Arrow table,
-    a Polars or a pandas frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); a DuckDB
+    relation or a Spark frame, or the name of a table or view beside `connection=`; or anything that
+    offers Arrow data: an Arrow table, a Polars or a pandas frame.
 
     `user=` names the column of users. With several columns, `["author", "month"]`, each combination
     of values is protected by itself; a person who is in several combinations is not.
@@ -144,6 +148,8 @@ class Corpus(InNotebooks):
         strip: str = "",
         keep: str | None = None,
         drop: str | None = None,
+        max_token_length: int = MAX_TOKEN_LENGTH,
+        too_long: TooLong = "truncate",
         unit: int | None = None,
         max_text_length: int = MAX_TEXT_LENGTH,
         account: str | None = None,
@@ -151,6 +157,7 @@ class Corpus(InNotebooks):
         since: Bound | None = None,
         until: Bound | None = None,
         null_users: NullUsers = "refuse",
+        connection: Any = None,
     ) -> None:
         column = text if text is not None else item
         if column is None or (text is not None and item is not None):
@@ -168,7 +175,7 @@ class Corpus(InNotebooks):
                 f"text, item: found {column!r}, the column of user ids; name the column of content "
                 "(if ids are meant, give them a second column)"
             )
-        kind, places, opened = _locate_source(source)
+        kind, places, opened = _locate_source(source, connection)
         usual: ReadAs = "words" if text is not None else "whole"
         reading: ReadAs = as_ or ("list" if _is_list_column(opened, column) else usual)
         content = Content(
@@ -179,6 +186,8 @@ class Corpus(InNotebooks):
             strip=strip,
             keep=keep,
             drop=drop,
+            max_token_length=max_token_length,
+            too_long=too_long,
             unit=unit,
             max_text_length=max_text_length,
             where=combined_condition(where, since, until),
@@ -364,9 +373,22 @@ def as_sequences(corpus: Corpus, unit: int) -> Corpus:
 
 
 def _locate_source(
-    source: Any,
+    source: Any, connection: Any
 ) -> tuple[Literal["path", "table", "frame"], tuple[str, ...], Any]:
     """The kind of source, the location that the ledger records, and the object to open."""
+    if connection is not None:
+        if not isinstance(source, str):
+            raise UsageError(
+                "connection: applies only if the source is the name of a table or view, found a "
+                f"source of type {type(source).__name__}; leave connection out"
+            )
+        home = type(connection).__module__.split(".")[0].lstrip("_").removeprefix("py")
+        if home not in ("duckdb", "spark"):
+            raise UsageError(
+                f"connection: found a {type(connection).__name__}; give the DuckDB connection or "
+                "the Spark session in which the table is defined"
+            )
+        return "table", (f"{home}:{source}",), _table_of_connection(connection, source)
     if isinstance(source, (str, Path)):
         return "path", (absolute_place(source),), None
     if isinstance(source, (list, tuple)):
@@ -381,8 +403,8 @@ def _locate_source(
         return ("table" if module == "duckdb" else "frame"), (label,), source
     advice = _ADVICE_OF_UNREAD_PACKAGE.get(
         module,
-        "give a Parquet path, glob, list or folder, a DuckDB relation, as con.table(name), an "
-        "Arrow table, a Polars, a pandas or a Spark frame",
+        "give a Parquet path, glob, list or folder, a DuckDB relation (or a table's name and "
+        "connection=), an Arrow table, a Polars, a pandas or a Spark frame",
     )
     raise UsageError(f"source: found a {type(source).__name__}; {advice}")
 
@@ -412,3 +434,17 @@ def schema_of_frame(frame: Any) -> Any:
         if type(problem).__name__ in _ERRORS_OF_SCHEMAS and "conversion" not in said:
             raise CorpusError(f"source: the frame has no schema, {said}") from None
         raise
+
+
+def _table_of_connection(connection: Any, name: str) -> Any:
+    try:
+        table = connection.table(name)
+        table.columns  # noqa: B018 - Spark Connect looks for it only now
+        return table
+    except Exception as problem:
+        if type(problem).__module__.split(".")[0].lstrip("_") not in ("duckdb", "pyspark"):
+            raise
+        raise CorpusError(
+            f"source: the connection has no table or view {name!r} ({type(problem).__name__}); "
+            "give its name as in SQL, such as reviews or archive.reviews"
+        ) from None

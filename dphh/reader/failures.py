@@ -21,13 +21,14 @@ from dphh.errors import (
     EngineError,
     EngineOutOfResources,
 )
-from dphh.reader.content import NOT_UTF8_MESSAGE
+from dphh.reader.content import NOT_UTF8_MESSAGE, TOKEN_TOO_LONG_MESSAGE
 from dphh.reader.corpus import ROWS_WITHOUT_USER_MESSAGE
 from dphh.reader.tables import bad_line_message
 from dphh.sql import query_paths
 
 #: For each mark that dphh's own SQL and functions put into an error: the message that replaces it.
 MESSAGE_OF_MARK = {
+    "dphh: too long": TOKEN_TOO_LONG_MESSAGE,
     "dphh: not UTF-8": NOT_UTF8_MESSAGE,
     "dphh: NULL user": ROWS_WITHOUT_USER_MESSAGE,
 }

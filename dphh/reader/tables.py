@@ -68,7 +68,7 @@ def table_of_database(database: str, place: str) -> Any:
         raise CorpusError(
             f"corpus: {database} could not be opened for reading as a DuckDB file "
             f"({type(problem).__name__}): close connections that write to it, or pass the "
-            "table, con.table(name), with account="
+            "table's name with connection= and account="
         ) from None
     schema, table = name.split(".", 1) if "." in name else ("main", name)
     if (schema, table) in tables:

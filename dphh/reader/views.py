@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dphh.errors import CorpusError, UsageError
 from dphh.reader.conditions import check_condition_types, check_patterns, checked_condition
-from dphh.reader.content import BORDER, GROUP_TYPE_MESSAGE, MAX_TOKEN_LENGTH, Content
+from dphh.reader.content import BORDER, GROUP_TYPE_MESSAGE, Content
 from dphh.reader.corpus import USER_TYPE_MESSAGE, Corpus
 from dphh.reader.files import files_to_read, refuse_missing_columns, unreadable_parquet_error
 from dphh.reader.tables import own_type, schema_of_table
@@ -212,10 +212,11 @@ def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = 
         tokens = f"keeping({tokens}, {literal(content.keep)})"
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
-    limited = f"truncating({tokens}, {MAX_TOKEN_LENGTH})"
+    limiting = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
+    limited = f"{limiting[content.too_long]}({tokens}, {content.max_token_length})"
     # No token is longer than its text, so short texts skip the check of each token.
     if split_text is not None:
-        is_short = f"strlen({split_text}) <= {MAX_TOKEN_LENGTH}"
+        is_short = f"strlen({split_text}) <= {content.max_token_length}"
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
     if content.unit is None:
         return limited
@@ -254,8 +255,8 @@ def tokens_of_texts(texts: Sequence[str], content: Content) -> list[tuple[str, .
         found = tokens_by_duckdb(rows, tokens_query(content, kind, "FROM rows"))
     except duckdb.Error:
         raise UsageError(
-            "split, keep, drop: these texts cannot be split into tokens so: a pattern is no "
-            "regular expression"
+            "split, keep, drop, max_token_length: these texts cannot be split into tokens so: a "
+            "pattern is no regular expression, or a token is too long where too_long='error'"
         ) from None
     return [tuple(token for token in tokens or () if token) for tokens in found.to_pylist()]
 
@@ -272,8 +273,11 @@ def tokens_by_duckdb(content: pa.Array, query_of_rows: str) -> Any:
     try:
         lists = con.sql(f"SELECT tokens FROM ({query_of_rows})").to_arrow_table()
     except duckdb.Error as problem:
-        # DuckDB's message is replaced: it may quote the row, and engines log errors.
-        raise type(problem)(f"dphh: no tokens ({type(problem).__name__})") from None
+        # DuckDB's message is replaced: it may quote the row, and engines log errors. Only the text
+        # 'dphh: too long' is kept, with which the expression may call error().
+        too_long = "dphh: too long" in str(problem)
+        said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
+        raise type(problem)(said) from None
     finally:
         con.unregister("rows")
         _FREE_CONNECTIONS.append(con)

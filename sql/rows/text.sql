@@ -108,12 +108,21 @@ list_filter(tokens, lambda token: regexp_full_match(token, pattern));
 CREATE OR REPLACE TEMP MACRO dropping(tokens, pattern) AS
 list_filter(tokens, lambda token: NOT regexp_full_match(token, pattern));
 
--- Bytes are compared, which are no fewer than characters: to count characters costs more than to
--- split a text.
+-- Three ways to treat a token of more than `longest` characters. The first compares bytes, which
+-- are no fewer than characters: to count characters costs more than to split a text.
 CREATE OR REPLACE TEMP MACRO truncating(tokens, longest) AS
 list_transform(
     tokens,
     lambda token: CASE WHEN strlen(token) > longest THEN left(token, longest) ELSE token END
+);
+
+CREATE OR REPLACE TEMP MACRO dropping_long(tokens, longest) AS
+list_filter(tokens, lambda token: length(token) <= longest);
+
+CREATE OR REPLACE TEMP MACRO refusing_long(tokens, longest) AS
+list_transform(
+    tokens,
+    lambda token: CASE WHEN length(token) > longest THEN error('dphh: too long') ELSE token END
 );
 
 -- The tokens without NULLs and empty ones.

@@ -15,11 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, CorpusError, exact_ngrams
+from dphh import TRIEHH_WORDS, Corpus, CorpusError, exact_ngrams
 from dphh.reader.corpus import as_sequences
 from dphh.reader.views import tokens_by_duckdb, tokens_of_texts
 from dphh.sql import macros_called_in
-from examples.triehh_population import TRIEHH_WORDS
 from tests.engines.levels import expected, few, histogram
 
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
@@ -109,6 +108,14 @@ READINGS = {
         lambda text: [text[start : start + 3] for start in range(0, len(text), 3)],
     ),
     "whole start": ({"max_text_length": 3, "as_": "whole"}, lambda text: [text[:3]]),
+    "truncate": (
+        {**SPACES, "max_token_length": 3},
+        lambda text: [w[:3] for w in white_space_words(text)],
+    ),
+    "drop long": (
+        {**SPACES, "max_token_length": 3, "too_long": "drop"},
+        lambda text: [w for w in white_space_words(text) if len(w) <= 3],
+    ),
 }
 
 
@@ -258,11 +265,13 @@ def test_a_word_of_ten_million_letters_is_cut(engine, written, no_noise):
     assert histogram(engine, corpus, no_noise, 10) == {"x" * 1000: 1024}
 
 
-def test_of_a_token_so_many_characters_count(engine, written, no_noise, monkeypatch):
-    monkeypatch.setattr("dphh.reader.views.MAX_TOKEN_LENGTH", 3)
-    rows = [(1, "日本 日本語 日本語文"), (2, "ab abc abcd")]
-    found = histogram(engine, written(rows, split="white space"), no_noise, 10)
-    assert found == dict.fromkeys(("日本", "日本語", "ab", "abc"), 724)
+def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
+    asked = {"max_token_length": 3, "too_long": "error"}
+    assert histogram(engine, written([(1, "abc abc abc")], **asked), no_noise, 10) == {"abc": 1024}
+    said = r"^max_token_length: the corpus has a longer token"
+    with pytest.raises(CorpusError, match=said) as caught:
+        histogram(engine, written([(1, "SENTINEL")], **asked), no_noise, 10)
+    assert "SENT" not in str(caught.value)
 
 
 def test_a_text_that_keeps_no_token_has_none_also_where_items_are_cut():

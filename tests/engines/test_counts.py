@@ -70,13 +70,12 @@ def test_all_that_is_found_is_counted_and_what_fewer_users_hold_is_left_out(writ
     enough = [row for row in rows if row["low"] >= 100]
     assert 0 < len(enough) < len(rows)
     assert [row["tokens"] for row in some] == [row["tokens"] for row in enough]
-
-
-def test_counts_are_chosen_of_all_of_each_length_and_of_each_group():
-    listed = [("a",), ("b", "c"), ("d",)]
-    one, length, group = (each.tolist() for each in counts_levels.families_of_counts(listed, 2))
-    assert (one, length, group) == ([0] * 6, [0, 0, 1, 1, 0, 0], [0, 1] * 3)
-    assert len(counts_levels.families_of_counts(listed, 1)) == 2
+    for family in some.manifest["counting"]["families"]:
+        of_it, kept_of_it = (
+            [row for row in those if family["length"] in (None, len(row["tokens"]))]
+            for those in (rows, some)
+        )
+        assert (family["counted"], family["kept"]) == (len(of_it), len(kept_of_it))
 
 
 @pytest.mark.parametrize("how", FINDS)

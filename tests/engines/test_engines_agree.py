@@ -92,7 +92,8 @@ def test_pieces_rows_and_threads_change_no_release(tmp_path, case, monkeypatch):
 
 READINGS = {
     "all": {"lower": True, "split": "unicode", "strip": "_", "keep": ".{2,}", "drop": ".*a"},
-    "cut units": {"as_": "whole", "unit": 3},
+    "cut units": {"as_": "whole", "unit": 3, "max_token_length": 7},
+    "units of nothing": {"as_": "whole", "unit": 2, "max_token_length": 5, "too_long": "drop"},
 }
 ODD = "aAbzéÉßñΣσςİıǅ日本_'’-.,;?!1٣\0\t\n\v\f\r\x85\xa0\u1680\u2028\u3000 🙂\u200d\u0301Ⅷ½"
 TEXTS = st.text(

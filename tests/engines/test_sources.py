@@ -115,7 +115,7 @@ def test_files_of_every_format_are_read(way, tmp_path, engine, no_noise):
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 
-#: Tables, views, names that must be quoted.
+#: By connection: tables, views, names that must be quoted, relations.
 IN_DUCKDB = {
     "table": "CREATE TABLE messages AS FROM rows",
     's."odd; na\'me"': 'CREATE SCHEMA s; CREATE TABLE s."odd; na\'me" AS FROM rows',
@@ -147,7 +147,7 @@ def test_tables_in_memory_are_read(way, engine, no_noise):
     else:
         con.execute(IN_DUCKDB[made])
         name = "messages" if made == "table" else made
-        corpus = Corpus(con.table(name), user="who", text="what")
+        corpus = Corpus(name, connection=con, user="who", text="what")
     assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
 
 

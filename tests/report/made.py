@@ -15,7 +15,7 @@ HOSTILE = [
 ]  # fmt: skip
 CONTENT = {
     "column": "body", "reading": "words", "lower": True, "split": "unicode", "strip": ".,!?",
-    "keep": None, "drop": None, "unit": None,
+    "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
     "max_text_length": 100_000, "null_users": "refuse",
 }  # fmt: skip
 PRIVACY = {

@@ -125,7 +125,7 @@ def test_every_edited_cell_is_refused_or_shown(name):
 #: What was asked, and what a run drew or decided: no plan tells, but the ledger knows it.
 NOT_OF_THE_PLAN = {
     *("parameters", "run_id", "day", "engine", "versions", "released", "valid", "round"),
-    *("spurious_words", "within_purses", "lost_grid"),
+    *("spurious_words", "within_purses", "lost_grid", "families"),
 }
 
 

@@ -193,6 +193,10 @@ def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
     assert widths["w59"] < 0.8 * widths["w0"]
     inside = [row["low"] <= truth[row["item"]] <= row["high"] for row in release]
     assert sum(inside) >= 54
+    # The intervals are those of each item's own factor.
+    forged = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][::-1]}]}
+    with pytest.raises(UsageError, match=r"max_items does not follow|its noise"):
+        verified(Release(release.table, forged))
     shorter = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][1:]}]}
     with pytest.raises(UsageError, match=r"one rough count for each|field 'sigma' is not"):
         verified(Release(release.table, shorter))

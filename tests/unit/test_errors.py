@@ -48,6 +48,7 @@ IN_MEMORY = {
     "reader": reader_that_fails,
     "not UTF-8": lambda: pa.table({"who": [1], "what": not_utf8(SECRET)}),
     "NULL user": lambda: fine(who=pl.lit(None)),
+    "too long": lambda: fine(what=pl.lit(SECRET * 100)),
 }
 
 
@@ -132,7 +133,7 @@ def test_an_engines_own_message_stops_at_its_edge(edge, problem):
 
 @pytest.mark.parametrize("make", IN_MEMORY.values(), ids=IN_MEMORY.keys())
 def test_what_fails_in_memory_quotes_nothing(engine, make):
-    corpus = Corpus(make(), user="who", text="what")
+    corpus = Corpus(make(), user="who", text="what", too_long="error")
     assert SECRET not in failure(corpus, engine)
 
 

@@ -78,7 +78,8 @@ def test_a_namespaces_verb_is_the_typed_function(frame):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_namespaces_verb_takes_the_options_of_the_function_and_of_a_corpus(verb):
     of_corpus = dict(inspect.signature(dphh.Corpus).parameters)
-    for other in ("source", "unit"):  # `unit` is the verb's
+    # `unit` is the verb's; a connection goes with the name of a table.
+    for other in ("source", "connection", "unit"):
         del of_corpus[other]
     taken = inspect.signature(getattr(FRAME.dphh, verb)).parameters
     options = {**of_corpus, **VERBS[verb].options}

@@ -83,10 +83,16 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger, tmp_path):
 
 
 @pytest.mark.parametrize("how", [{}, {"min_users": 5}, {"by": "what", "groups": ["x"]}])
-def test_numbers_that_no_run_writes_are_refused(written, ledger, how):
+def test_intervals_of_other_noise_are_refused(written, ledger, how):
     plan = ngrams(written(TEXTS), max_n=3, epsilon=8.0, delta=1e-6, counts=0.3, **how)
     made = plan.run(ledger=ledger, engine="polars")
     first = next(iter(made))
+    for other in ({"low": first["low"] + 2}, {"high": first["high"] - 2}):
+        rows = [{**first, **other}, *list(made)[1:]]
+        table = pa.Table.from_pylist(rows, schema=made.table.schema)
+        edited = Release(table, {**made.manifest, DIGEST_FIELD: digest_of(table)})
+        with pytest.raises(UsageError, match="its intervals are not those of its noise"):
+            verified(edited)
     for other in ({"users": first["users"] + 1}, {"estimate": first["estimate"] - 1}):
         table = pa.Table.from_pylist([{**first, **other}], schema=made.table.schema)
         with pytest.raises(UsageError, match="is not its estimate, cut at 0"):
@@ -94,6 +100,11 @@ def test_numbers_that_no_run_writes_are_refused(written, ledger, how):
     for name in ("users", "low", "estimate"):
         with pytest.raises(UsageError, match=f"its field {name!r} is not what dphh writes"):
             verified(Release(made.table.drop_columns([name]), made.manifest))
+    manifest = json.loads(made.dumps())
+    if "min_users" in how:
+        del manifest["counting"]["families"][0:]
+        with pytest.raises(UsageError, match="of how many counts it shows how many"):
+            verified(Release(made.table, manifest))
 
 
 def test_given_items_are_all_there(written, ledger):

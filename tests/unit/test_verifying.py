@@ -522,7 +522,7 @@ ASKED = {
     for plan in each_verb(Corpus("x", user="who", text="what"))
     for verb in [plan.verb + plan.price.method * (plan.verb == "ngrams")]
 }
-CHOICES = {"method", "choice", "sampling", "reading", "null_users", "prior"}
+CHOICES = {"method", "choice", "sampling", "reading", "too_long", "null_users", "prior"}
 
 
 @pytest.mark.parametrize("mark", [NAME, [NAME], PHONE, 0.1512345678, [0.5, PHONE]])

@@ -3,7 +3,7 @@ intervals that follow from these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -20,7 +20,7 @@ from dphh.columns import (
     interleaved_by_level,
 )
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import CountsLevel, FoundCounts
+from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns, renamed
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, chosen_intervals, count_intervals
@@ -57,7 +57,7 @@ def count_listed_items(
         held = once("held", partial(draw, noised_histogram, level))
         level = level.chosen_by(noised_by_key(held))
     drawn = once("counts", partial(draw, noised_counts, level))
-    done, counted = counts_with_intervals(drawn, level, listed)
+    done, counted = counts_with_intervals(drawn, level, listed, price["groups"])
     items = pa.array(listed, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
@@ -74,7 +74,7 @@ def count_listed_items(
 
 
 def counts_with_intervals(
-    drawn: Any, level: CountsLevel, items: Sequence[Item]
+    drawn: Any, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
     """The level as it was run; and `COUNT_COLUMNS`, with a row for each item and group, which
     has NULLs if `min_users` leaves it out."""
@@ -83,8 +83,10 @@ def counts_with_intervals(
     drawn_with = counts, lost, level.weighing, level.sigma_grid, level.confidence
     place = np.arange(level.keys)
     if level.min_users:
-        families = families_of_counts(items, level.groups_of_item)
-        shown, found = chosen_intervals(*drawn_with, level.min_users, families)
+        families = _families(items, groups, level.groups_of_item)
+        numbers = [number for _, number in families]
+        shown, found = chosen_intervals(*drawn_with, level.min_users, numbers)
+        done = replace(done, families=tuple(_with_kept(families, shown)))
         place = np.full(level.keys, -1)
         place[shown] = np.arange(len(shown))
     else:
@@ -96,14 +98,31 @@ def counts_with_intervals(
     return done, dict(zip(COUNT_COLUMNS, taken, strict=True))
 
 
-def families_of_counts(items: Sequence[Item], groups_of_item: int) -> list[Integers]:
-    """Three divisions of all counts into families: none, by length, and by group. Each as the
-    number of each count's family."""
-    _, length = np.unique([len(item) for item in items], return_inverse=True)
-    divisions = [np.zeros(len(items) * groups_of_item, np.int64), np.repeat(length, groups_of_item)]
+def _families(
+    items: Sequence[Item], groups: Sequence[str], groups_of_item: int
+) -> list[tuple[Sequence[Mapping[str, Any]], Integers]]:
+    """Three divisions of all counts into families: none, by length, and by group. Each as the names
+    of its families, and the number of each count's family."""
+    lengths, length = np.unique([len(item) for item in items], return_inverse=True)
+    named = [{"length": tokens} for tokens in lengths.tolist()]
+    divisions: list[tuple[Sequence[Mapping[str, Any]], Integers]] = [
+        ([{}], np.zeros(len(items) * groups_of_item, np.int64)),
+        (named, np.repeat(length, groups_of_item)),
+    ]
     if groups_of_item > 1:
-        divisions.append(np.tile(np.arange(groups_of_item), len(items)))
+        names = [{"group": group} for group in (*groups, OTHER_GROUP)]
+        divisions.append((names, np.tile(np.arange(groups_of_item), len(items))))
     return divisions
+
+
+def _with_kept(
+    divisions: Sequence[tuple[Sequence[Mapping[str, Any]], Integers]], shown: Integers
+) -> Iterator[Family]:
+    for names, number in divisions:
+        counted = np.bincount(number).tolist()
+        kept = np.bincount(number[shown], minlength=len(names)).tolist()
+        for name, all_of_it, some in zip(names, counted, kept, strict=True):
+            yield Family(counted=all_of_it, kept=some, **name)
 
 
 def noised_by_key(drawn: Any) -> Integers:
@@ -213,7 +232,7 @@ def count_found_items(
                 return noised_counts(host, level)
 
             drawn = once("counts", draw)
-        done, columns = counts_with_intervals(drawn, level, items)
+        done, columns = counts_with_intervals(drawn, level, items, counting.groups)
         said |= done.to_json()
     # For each found row, the index of its count in the first group, which its counts in the other
     # groups follow; -1 if it was not counted.
