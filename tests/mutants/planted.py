@@ -40,9 +40,9 @@ class Mutant:
 def read(text: str) -> Iterator[Mutant]:
     """The mutants of a list. An empty line ends each; lines that begin with # are comments.
 
-    Where no place or no test is named, it is that of the mutant above.
+    Where no place is named, it is that of the mutant above.
     """
-    at, tests = "", ()
+    at = ""
     for block in text.split("\n\n"):
         name, *lines = [line for line in block.splitlines() if not line.startswith("#")] or [""]
         if not name:
@@ -55,8 +55,7 @@ def read(text: str) -> Iterator[Mutant]:
             raise ValueError(f"{name}: lines begin with {sorted(unknown)}")
         (at,) = said.get("in", [at])
         old, new = ("\n".join(said.get(sign, [])) for sign in "-+")
-        tests = tuple(said.get("by", tests))
-        yield Mutant(name, at, old, new, tests)
+        yield Mutant(name, at, old, new, tuple(said.get("by", ())))
 
 
 MUTANTS = tuple(

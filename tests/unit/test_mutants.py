@@ -9,6 +9,7 @@ def test_every_mutant_has_a_name_of_its_own_one_place_and_tests_that_are_there()
     assert len({each.name for each in MUTANTS}) == len(MUTANTS)
     texts = texts_of(ROOT)
     for each in MUTANTS:
+        assert each.caught_by, each.name
         place, span = place_of(each.at, each.old, texts)
         if place.suffix == ".py":
             planted = replaced(texts[place], span, each.new)
