@@ -1,4 +1,10 @@
-"""dphh: what many people share in private data, published with differential privacy."""
+"""dphh: what many people share in private data, published with differential privacy.
+
+Flat in this folder is the spine: `plan.py` (a price and a corpus), `run.py`, `release.py`,
+`registry.py` (the verbs), `price.py`, `level.py`, `columns.py`; and what is free before a run:
+`checking.py`, `comparing.py`, `detection.py`. Folders hold the parts, and imports run one way
+(docs/architecture.md). This file has the public names. Begin at `plan.py`, then `run.py`.
+"""
 
 from __future__ import annotations
 

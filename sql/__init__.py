@@ -1,4 +1,9 @@
-"""The level queries: one `.sql` file a kind of level, each readable on its own."""
+"""The level queries: one `.sql` file a kind of level, each readable on its own.
+
+Folders are those of `dphh/mechanisms/`; `rows/` reads corpora, `spark/` has what Spark must write
+otherwise. This file finds a text by its name and imports nothing of dphh. Begin at
+`set_union/words_of_round.sql`; docs/plain-sql.md has the algorithms.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The command line: `dphh VERB CORPUS ...`, the same names and defaults as in Python."""
+"""The command line: `dphh VERB CORPUS ...`, the same names and defaults as in Python.
+
+Here belongs what turns arguments into calls, and answers into text and exit codes; a verb's options
+come from the registry (`options.py`). This file lists the commands; each is in the module named
+beside it. May import: all of dphh. Begin at `verbs.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
 """The ledger: accounts with caps, runs with their bookings, and the releases that were made.
 
-Read `book` first: how a run is booked, continued and settled, in one transaction each. Then
-`accounts` (a corpus by name, its cap, which runs it paid for, and analysts' shares), `budget`
-(whether one more run fits under a cap), `paying` (whose files they are, who pays, and whether that
-is allowed), `schema` (the SQLite file), `tables` (what it has), `entries` (requests, answers),
-`spending` and `asked` (what is left, and what was asked, for readers), `changes` (what owners
-changed), `edits` (what dphh did not write) and `backups`.
-
-A ledger stops mistakes among people who may read the data anyway (docs/threats.md).
+Here belongs all that reads or writes its SQLite file (`schema.py`, `tables.py`): who pays
+(`paying.py`), whether a run fits under a cap (`budget.py`), and the same for readers
+(`spending.py`). It stops mistakes among people who may read the data anyway (docs/threats.md).
+May import: price, reader, privacy. Begin at `book.py`: a run is booked, continued and settled.
 """
 
 from dphh.ledger.book import Ledger

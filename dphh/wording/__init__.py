@@ -1,5 +1,5 @@
 """How numbers, names and options are spelled in messages, and the checks of plain options.
 
-Here belongs what every other folder may need to say; it imports nothing but errors. Begin at
+Here belongs what any other folder may need to print or to refuse. May import: errors. Begin at
 `options.py`.
 """

@@ -1,4 +1,5 @@
 """Polars as an engine: the level queries as lazy queries, and noise on collected frames.
 
-Begin at `host.py`; a query is a function of `steps/`, in the file of its folder in `sql/`.
+A query is a function of `steps/`, in the file that has its folder's name in `sql/`. May import what
+`engines/` may. Begin at `host.py`.
 """
