@@ -54,10 +54,6 @@ class UsageError(DphhError, ValueError):
     exit_code = 2
 
 
-class UnpricedEventError(UsageError):
-    """A privacy event of a kind that this version of dphh cannot price."""
-
-
 class CorpusError(DphhError):
     """The corpus does not exist, or differs from what the caller declared."""
 

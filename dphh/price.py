@@ -159,11 +159,6 @@ class Finds:
         return said if many is None else {**said, "users_of_many": list(many)}
 
 
-#: Why a run's outcome would reveal the number of users, with the option that causes it; and what to
-#: ask for instead.
-UsersDisclosure = tuple[str, str]
-
-
 @dataclass(frozen=True)
 class Price:
     """What a mechanism derives from its parameters alone, without a corpus."""

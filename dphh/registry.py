@@ -32,7 +32,7 @@ from dphh.mechanisms.ngrams.run import ngrams_draws, ngrams_levels
 from dphh.mechanisms.running import Draws, LevelDone
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.run import trie_draws, trie_levels
-from dphh.price import Parameter, Price, UsersDisclosure
+from dphh.price import Parameter, Price
 from dphh.prior import Prior, check_same_tokens
 from dphh.reader.corpus import Corpus, as_sequences, replace_corpus
 from dphh.wording.options import Options
@@ -80,8 +80,6 @@ class Verb(Generic[Options]):
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus] = _checked_corpus
-    #: Returns why a run's outcome would reveal the number of users; None if it would not.
-    users_disclosure: Callable[[Price], UsersDisclosure | None] = lambda _: None
 
     @cached_property
     def options(self) -> Mapping[str, Option]:
@@ -138,7 +136,6 @@ LDP_TRIE = Verb(
     ldp_trie_draws,
     LDP_TRIE_SCHEMA,
     read=lambda corpus, _: as_sequences(corpus, 1),
-    users_disclosure=ldp_trie.users_disclosure,
 )
 COUNTS = Verb(
     "counts", counts.price_counts, counts.HELP, counts_levels, counts_draws, GROUP_COUNTS_SCHEMA

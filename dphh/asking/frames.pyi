@@ -197,7 +197,7 @@ class FrameVerbs:
         sampling: typing.Literal['random', 'greedy'] = 'random',
         passes: int = 1,
         character_set: str | collections.abc.Sequence[str] = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~ \t\n\r\x0b\x0c',
-        known: collections.abc.Sequence[str | collections.abc.Sequence[str]] = (),
+        known: str | pathlib.Path | collections.abc.Sequence[str | collections.abc.Sequence[str]] = (),
         local_epsilon: float | None = None,
         central_epsilon: float | None = None,
         user_epsilon: float | None = None,

@@ -3,10 +3,9 @@ Help shows the options in groups, each in one line, those that everybody needs f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -123,8 +122,6 @@ def _click_type(name: str, annotation: Any) -> Any:
         return str
     if get_origin(kinds[0]) is Literal:
         return click.Choice(get_args(kinds[0]))
-    if get_origin(kinds[0]) is Sequence and float not in get_args(kinds[0]):
-        return _lines_of_file
 
     def typed(text: Any) -> Any:
         try:
@@ -133,14 +130,3 @@ def _click_type(name: str, annotation: Any) -> Any:
             raise click.BadParameter(str(problem).partition(": ")[2]) from None
 
     return typed
-
-
-def _lines_of_file(path: str) -> tuple[str, ...]:
-    """The lines of a text file."""
-    try:
-        return tuple(Path(path).read_text(encoding="utf-8").splitlines())
-    except (OSError, ValueError) as problem:
-        raise click.BadParameter(
-            f"{path} cannot be read ({type(problem).__name__}); give a text file with one word a "
-            "line"
-        ) from None

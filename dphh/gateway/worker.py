@@ -30,7 +30,7 @@ from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, led
 from dphh.ledger import Account, Ledger, Request
 from dphh.ledger.paying import corpus_of_files
 from dphh.plan import Plan, verb_function
-from dphh.registry import VERBS
+from dphh.registry import LDP_TRIE, VERBS
 from dphh.report.plan_lines import sections_without_ledger
 
 #: The most bytes of address space, and seconds of the processor, for pricing one plan. It reads no
@@ -197,10 +197,10 @@ def _plan(order: Order, book: Ledger, account: Account) -> Plan:
             "Pricing failed: an option has the wrong type, or is too large or too small; FROM "
             f"dphh_options('{order.verb}') lists them. Nothing was spent"
         ) from None
-    if (known := verb.users_disclosure(plan.price)) is not None:
-        reason, alternative = known
+    if verb is LDP_TRIE and not plan.price["pad"]:
         raise UsageError(
-            f"{reason}, which only the corpus's owner may know: the run's outcome would "
-            f"reveal it. Nothing was spent; {alternative}"
+            "pad: without it, whether the run ends in an error depends on the number of users, "
+            "which only the corpus's owner may know: the run's outcome would reveal it. Nothing "
+            "was spent; give pad := true: where users are too few, made-up ones are added"
         )
     return plan

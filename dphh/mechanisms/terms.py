@@ -19,7 +19,7 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.events import Event
 from dphh.privacy.search import least_whole
 from dphh.udfs.rules.weights import weight
-from dphh.wording.options import check_whole
+from dphh.wording.options import check_whole, is_number
 
 #: Levels; their events, which state their cost; and the parts of delta, each (purpose, amount).
 LevelsEventsDeltaParts = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
@@ -40,7 +40,7 @@ BUDGET_HELP = {
 
 def check_budget(epsilon: float, delta: float, epsilon_option: str = "epsilon") -> None:
     for name, value in ((epsilon_option, epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        if not is_number(value) or not isfinite(value):
             raise UsageError(f"{name}: found {value!r}; give a number")
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
@@ -120,8 +120,7 @@ def checked_by_hand(
 
 
 def _is_positive(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and 0 < value <= MOST_BY_HAND
+    return is_number(value) and 0 < value <= MOST_BY_HAND
 
 
 def stated_epsilon(

@@ -31,6 +31,7 @@ from dphh.privacy.set_union import LARGEST_GRID_SIGMA
 from dphh.udfs.arrays import Integers
 from dphh.udfs.noise.table import rounded_gaussian
 from dphh.udfs.rules.counts import HeldHistogram, Weighing
+from dphh.wording.options import is_number
 
 #: The most keys in one release. The delta for errors of the noise's table covers so many draws.
 MOST_KEYS = 1_000_000
@@ -260,8 +261,7 @@ def chosen_bound(held: Integers, weighing: Weighing, relative_sigma: float) -> i
 
 
 def checked_confidence(confidence: float) -> float:
-    number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-    if not number or not 0.5 <= confidence <= 1 - 1e-9:
+    if not is_number(confidence) or not 0.5 <= confidence <= 1 - 1e-9:
         raise UsageError(
             f"confidence: found {confidence!r}; give a probability of at least 0.5 and below 1, "
             "such as 0.95"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dphh.errors import UnpricedEventError, UsageError
+from dphh.errors import UsageError
 
 EventJson = dict[str, str | float]
 
@@ -35,7 +35,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         if not self.is_charged and self.uncharged_epsilon is None:
-            raise UnpricedEventError(
+            raise UsageError(
                 "cost: found no amount; give sigma or delta, or uncharged_epsilon for a free event"
             )
 
@@ -202,7 +202,7 @@ def cost_of(event: Event) -> Cost:
     compares, stores or reads events calls this."""
     kind = type(event)
     if kind not in EVENT_KINDS.values():
-        raise UnpricedEventError(
+        raise UsageError(
             f"an event must be of one of the kinds {', '.join(EVENT_KINDS)}, found a "
             f"{kind.__name__}, whose cost is unknown; give it a class in dphh/privacy/events.py"
         )
@@ -229,7 +229,7 @@ def event_from_json(record: Mapping[str, object]) -> Event:
     found = record.get("kind")
     kind = EVENT_KINDS.get(found) if isinstance(found, str) else None
     if kind is None:
-        raise UnpricedEventError(
+        raise UsageError(
             f"an event's kind must be one of {', '.join(EVENT_KINDS)}, found {found!r}; "
             "was it written by a newer dphh?"
         )

@@ -34,13 +34,18 @@ def with_public_knowledge(
     those that the account's owner declared in the ledger.
 
     A text in `prior`, `of` or `domain` is the run id of a release in the ledger; if files may be
-    read, also the folder of a release, or a file: of `of` and `domain` with one item a line.
+    read, also the folder of a release, or a file: of `of`, `domain` and `known` with one item a
+    line.
     """
     named, by = dict(options), options.get("by")
     content = None if corpus is None else corpus.content
     account = None if corpus is None else corpus.account
     if isinstance(by, str) and not options.get("groups") and ledger is not None and account:
         named["groups"] = ledger.status(account).groups.get(by, ())
+    if isinstance(known := options.get("known"), (str, Path)):
+        if not may_read_files:
+            raise _unknown_name_error("known", known)
+        named["known"] = _lines_of_file("known", known)
     for option in ("prior", "of", "domain"):
         asked = named.get(option)
         if isinstance(asked, (str, Path)):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeGuard
 
 from dphh.errors import Result, UsageError, hiding_private_details
 
@@ -91,6 +91,10 @@ def respell_options(text: str, spell: Callable[[str, str], str]) -> str:
 def check_choice(option: str, value: object, choices: Collection[str]) -> None:
     if value not in choices:
         raise UsageError(f"{option}: found {value!r}; give one of {', '.join(choices)}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def check_whole(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import dphh
-from dphh.errors import UnpricedEventError, UsageError
+from dphh.errors import UsageError
 from dphh.ledger.budget import (
     Booking,
     Cap,
@@ -126,7 +126,7 @@ ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("what", ONE_BY_ONE)
 def test_what_nobody_has_priced_is_refused(what, unknown):
-    with pytest.raises(UnpricedEventError, match="kind"):
+    with pytest.raises(UsageError, match="kind"):
         ONE_BY_ONE[what](unknown)
 
 

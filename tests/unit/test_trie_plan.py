@@ -5,7 +5,7 @@ import string
 import pytest
 from scipy.stats import binom
 
-from dphh import ldp_trie, plan_from_json, trie
+from dphh import UsageError, ldp_trie, plan_from_json, trie
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.mechanisms.trie.path import path_guarantee
 from dphh.mechanisms.trie.price import VoteLevel
@@ -72,6 +72,14 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert 12.2 < gboard.privacy.shuffled_user_epsilon < 12.3
     assert second.mechanism == subset_selection(second.domain, 10.0)
     assert 10 - 1e-9 < second.mechanism.epsilon <= 10
+
+
+def test_known_words_may_be_a_file_with_one_a_line(tmp_path):
+    (tmp_path / "known.txt").write_text("ca\nb\n")
+    of_file = ldp_trie(**SMALL, known=tmp_path / "known.txt")
+    assert of_file == ldp_trie(**SMALL, known=["ca", "b"])
+    with pytest.raises(UsageError, match=r"known: .* is neither"):
+        ldp_trie(**SMALL, known=str(tmp_path / "unknown.txt"))
 
 
 def test_characters_and_known_words_in_another_order_are_the_same_request():

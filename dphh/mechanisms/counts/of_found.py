@@ -29,7 +29,7 @@ from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_grid_bits
 from dphh.privacy.events import Event, GaussianEvent, cost_of
 from dphh.privacy.gaussian import smallest_sigma, split_sigma
-from dphh.wording.options import check_whole
+from dphh.wording.options import check_whole, is_number
 
 #: The share of the budget for counting what is found, by default: where what finding leaves of
 #: users' purses pays for it, and where it is taken from finding.
@@ -75,8 +75,7 @@ class CountsOptions:
         if min_users is not None:
             check_whole("min_users", min_users, least=2)
         share = default if counts is None else counts
-        number = isinstance(share, (int, float)) and not isinstance(share, bool)
-        if not number or not (share == 0 or 0.001 <= share <= 0.999):
+        if not is_number(share) or not (share == 0 or 0.001 <= share <= 0.999):
             raise UsageError(
                 f"counts: found {counts!r}; give the share of the budget for counting what is "
                 "found, such as 0.3, or 0 for no counts"

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -39,7 +40,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
     randomisers_by_domain,
 )
 from dphh.mechanisms.terms import FINDING_PROBABILITY, check_budget
-from dphh.price import Finds, Parameter, Price, Privacy, UsersDisclosure
+from dphh.price import Finds, Parameter, Price, Privacy
 from dphh.privacy.events import EpsilonDeltaEvent, LocalEvent
 from dphh.privacy.search import least_whole
 from dphh.udfs.rules.reports import LevelReports, SubsetSelection
@@ -86,7 +87,7 @@ def price_ldp_trie(
     sampling: PrefixSampling = "random",
     passes: int = 1,
     character_set: str | Sequence[str] = string.printable,
-    known: Sequence[str | Sequence[str]] = (),
+    known: str | Path | Sequence[str | Sequence[str]] = (),
     pad: bool = False,
     central_epsilon: float | None = None,
     user_epsilon: float | None = None,
@@ -211,15 +212,6 @@ def price_ldp_trie(
     )
 
 
-def users_disclosure(price: Price) -> UsersDisclosure | None:
-    """Without padding a run refuses too few users, which discloses something of their number."""
-    if price["pad"]:
-        return None
-    instead = "give pad := true: where users are too few, made-up ones are added"
-    reason = "pad: without it, whether the run ends in an error depends on the number of users"
-    return reason, instead
-
-
 THEOREM = (
     "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports are priced by Theorem B "
     "of docs/ldp_trie.md, with proof; both directions"
@@ -292,7 +284,7 @@ def _checked_characters(character_set: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(alphabet))
 
 
-def _checked_known(known: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+def _checked_known(known: str | Path | Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
     """The distinct words, as characters, sorted, so that the same words make the same request."""
 
     def is_word(word: Any) -> bool:

@@ -36,7 +36,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Price, Privacy
 from dphh.prior import PRIOR_HELP, PriorOption
-from dphh.wording.options import check_choice, check_whole
+from dphh.wording.options import check_choice, check_whole, is_number
 
 Method = Literal["forecast", "dpne"]
 HELP = {
@@ -121,7 +121,7 @@ def price_ngrams(
     default = SHARE_WITHIN_PURSES if has_purses else SHARE_OF_FINDING
     counting = CountsOptions.from_options(counts, by, groups, min_users, default=default)
     check_max_items(max_items)
-    if not _is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
+    if not is_number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
         raise UsageError(
             f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
             "such as 0.01"
@@ -173,7 +173,3 @@ def price_ngrams(
         counting=found_counts,
         prior=given,
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
