@@ -92,8 +92,7 @@ class CountsOptions:
 
     @property
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
-        """The options, as a price records them. Unused options that older versions did not have are
-        left out, so that a request equals the same request of an older version."""
+        """The options, as a price records them, without `min_users` and `by` that are not used."""
         asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share),)
         if self.min_users:
             asked += (("min_users", self.min_users),)
