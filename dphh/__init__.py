@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dphh.errors import UsageError as UsageError
     from dphh.evaluation import evaluate as evaluate
     from dphh.evaluation import exact_ngrams as exact_ngrams
+    from dphh.gate.verifying import verify as verify
     from dphh.ledger import Ledger as Ledger
     from dphh.plan import Plan as Plan
     from dphh.plan import counts as counts
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from dphh.reader.corpus import Corpus as Corpus
     from dphh.reader.prepared import prepared as prepared
     from dphh.release import Release as Release
-    from dphh.verifying import verify as verify
 
     __version__: str
 
@@ -62,7 +62,7 @@ _NAMES_OF_MODULE = {
     "release": "Release",
     "reader.content": "TRIEHH_WORDS",
     "reader.prepared": "prepared",
-    "verifying": "verify",
+    "gate.verifying": "verify",
 }
 _MODULE_OF_NAME = {
     name: f"dphh.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()

@@ -9,10 +9,11 @@ from inspect import Parameter as Option
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from dphh.counting import FoundCounts
 from dphh.errors import UsageError
 from dphh.exports import Exports
 from dphh.ledger import Ledger
-from dphh.level import FoundCounts, Level
+from dphh.level import Level
 from dphh.price import Finds, Parameter, Price, Privacy, privacy_of_corpus
 from dphh.privacy.events import Event
 from dphh.public.asked import with_public_knowledge

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from dphh.columns import COLUMN_MEANINGS
-from dphh.level import FoundCounts, Level
+from dphh.counting import FoundCounts
+from dphh.level import Level
 from dphh.prior import Prior
 from dphh.privacy.events import Event, costs_of, events_to_json
 from dphh.reader.corpus import PROMISE_CONDITION, Corpus, user_option

@@ -18,9 +18,9 @@ from dphh.columns import (
     TRIE_AND_COUNTS_SCHEMA,
     sorted_rows,
 )
+from dphh.counting import CountsLevel
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
-from dphh.level import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.run import count_found_items, counts_draws, counts_levels
 from dphh.mechanisms.items import price as items

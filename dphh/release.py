@@ -239,10 +239,10 @@ class Release(Exports, InNotebooks):
                 f"release: {problem.filename} could not be read ({problem.strerror}); give the "
                 "folder that --out or Release.save wrote"
             ) from None
-        from dphh.verified import verified
+        from dphh.consistency import check_consistency
 
         release = replace(release_of_files(table, manifest), name=out.resolve().name)
-        verified(release)
+        check_consistency(release)
         return release
 
     @classmethod
@@ -302,7 +302,7 @@ def release_as_stored(found: StoredRelease) -> Release:
 
 
 def release_of_files(table: bytes, manifest: bytes) -> Release:
-    """The release whose two files somebody sent; not yet `verified`."""
+    """The release whose two files somebody sent; not yet checked (`check_consistency`)."""
     try:
         said = json.loads(manifest.decode())
     except (ValueError, RecursionError):

@@ -1,11 +1,10 @@
 """Run a plan: book its price in the ledger, run the levels on an engine, settle the release.
 
 The same request gives one release, even if several processes ask for it or some of them are killed,
-because what a run drew is not drawn again. Before a draw the ledger is asked for the stored rows of
-that step. If there are none, the level is drawn, and its rows are stored in one transaction before
-they are used. If another process with the same run id stored its rows first, both processes use
-those. From the same rows both continue in the same way: all else that a level needs, a host finds
-again in the corpus.
+because what a run drew is not drawn again. Before a draw the ledger is asked for its stored rows.
+If there are none, it is made, and its rows are stored in one transaction before they are used. If
+another process with the same run id stored its rows first, both processes use those. From the same
+rows both continue in the same way: all else that a level needs, a host finds again in the corpus.
 """
 
 from __future__ import annotations
@@ -356,16 +355,16 @@ def _telling(told: str) -> Iterator[None]:
 
 
 def once_for_run(book: Ledger, run: BookedRun) -> DrawOnce:
-    """The function that draws each step of this run once, and stores what the step releases."""
-    drawn: set[str] = set()
+    """The function that makes each draw of this run once, and stores what it releases."""
+    names: set[str] = set()
 
-    def once(step: str, draw: Draw) -> Any:
-        if step in drawn:  # the second draw would get the rows that the first one stored
-            raise AssertionError(f"two draws of one run are called {step!r}")
-        drawn.add(step)
-        stored = book.level(run, step)
+    def once(draw_name: str, draw: Draw) -> Any:
+        if draw_name in names:  # the second draw would get the rows that the first one stored
+            raise AssertionError(f"two draws of one run are called {draw_name!r}")
+        names.add(draw_name)
+        stored = book.drawn(run, draw_name)
         if stored is None:
-            stored = book.keep_level(run, step, rows_as_parquet(draw()))
+            stored = book.keep_drawn(run, draw_name, rows_as_parquet(draw()))
         return stored_table(stored)
 
     return once

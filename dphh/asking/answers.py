@@ -13,6 +13,7 @@ import pyarrow as pa
 from dphh.asking.macros import PLAN_SCHEMA, Macro, corpus_options_by_sql_name, macros
 from dphh.asking.parsed import typed_value
 from dphh.checking import Finding
+from dphh.gate.verifying import WAITS, verify
 from dphh.ledger import Account, Ledger
 from dphh.ledger.paying import label_of
 from dphh.reader.corpus import CORPUS_OPTIONS
@@ -21,7 +22,6 @@ from dphh.registry import VERBS
 from dphh.release import MANIFEST, TABLE, stored_release
 from dphh.report.plan_lines import Section
 from dphh.run import HELP as RUN_HELP
-from dphh.verifying import WAITS, verify
 from dphh.wording.options import check_choice, shown_default
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 import click
 
 from dphh.cli.options import existing_ledger, json_option, ledger_option
+from dphh.gate.verifying import WAITS
+from dphh.gate.verifying import verify as verify_folder
 from dphh.release import Release
-from dphh.verifying import WAITS
-from dphh.verifying import verify as verify_folder
 from dphh.wording.lines import in_two_columns, visible_text, with_noun
 
 top_option = click.option(

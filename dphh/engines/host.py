@@ -16,10 +16,10 @@ from typing import Any
 from dphh.udfs.kernel.gathering import ReadWords
 from dphh.udfs.noise.randomness import Randomness
 
-#: A function that draws a level and returns what is released of it, as an Arrow table.
+#: A function that draws, for a level or for counts, and returns what is released: an Arrow table.
 Draw = Callable[[], Any]
-#: A function of a step's name and a Draw. It returns what the step drew before; if there is
-#: nothing, it draws. So a run draws each step once.
+#: A function of a draw's name and a Draw. It returns what was drawn under this name before; if
+#: nothing was, it draws. So a run makes each draw once.
 DrawOnce = Callable[[str, Draw], Any]
 
 

@@ -40,7 +40,7 @@ from dphh.ledger.paying import check_caps, label_of, payers_of, places_of, would
 from dphh.ledger.schema import exists, reading, writing
 from dphh.ledger.spending import Account, Outlook
 from dphh.ledger.tables import (
-    RELEASE_STEP,
+    RELEASED,
     account_named,
     accounts_in,
     login_name,
@@ -80,7 +80,7 @@ class Ledger(Accounts):
 
     _INTERNAL = (
         "absent analyst_with before_reading book booked_here data_key data_of data_with "
-        "edited failed keep_level last_like level outlook settle uncapped_runs"
+        "drawn edited failed keep_drawn last_like outlook settle uncapped_runs"
     )
 
     def book(
@@ -205,18 +205,18 @@ class Ledger(Accounts):
         corpora = [request.corpus, *(own.corpus for own in owned)]
         return next((label_of(each) for each in corpora if would_read(each, file)), None)
 
-    def level(self, run: BookedRun, step: str) -> bytes | None:
-        """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
+    def drawn(self, run: BookedRun, draw_name: str) -> bytes | None:
+        """The stored rows of this draw of an unfinished run; None if it was not made yet."""
         with reading(self.path) as con:
-            return stored_rows(con, number_of_unfinished_run(con, run), step)
+            return stored_rows(con, number_of_unfinished_run(con, run), draw_name)
 
-    def keep_level(self, run: BookedRun, step: str, data: bytes) -> bytes:
-        """Store what was drawn for a step, unless it has rows already; returns the stored rows."""
+    def keep_drawn(self, run: BookedRun, draw_name: str, data: bytes) -> bytes:
+        """Store the rows of a draw, unless it has rows already; returns the stored rows."""
         with writing(self.path) as con:
             number = number_of_unfinished_run(con, run)
-            if (stored := stored_rows(con, number, step)) is not None:
+            if (stored := stored_rows(con, number, draw_name)) is not None:
                 return stored
-            store(con, number, step, data)
+            store(con, number, draw_name, data)
         return data
 
     def settle(self, run: BookedRun, manifest: Manifest, parquet: bytes) -> StoredRelease:
@@ -235,7 +235,7 @@ class Ledger(Accounts):
             )
             seal(con, "runs", number)
             con.execute("DELETE FROM drawn WHERE run = ?", (number,))
-            store(con, number, RELEASE_STEP, parquet)
+            store(con, number, RELEASED, parquet)
         return StoredRelease(manifest, parquet)
 
     def failed(self, run: BookedRun) -> None:

@@ -29,7 +29,7 @@ from dphh.ledger.budget import Booking, Budget, events_booked
 from dphh.ledger.changes import STATES, replayed
 from dphh.ledger.entries import canonical_json
 from dphh.ledger.schema import empty_ledger
-from dphh.ledger.tables import RELEASE_STEP, accounts_in, seal_of
+from dphh.ledger.tables import RELEASED, accounts_in, seal_of
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import corpus_from_json
 
@@ -44,7 +44,7 @@ _ODD_ROWS = {
     "the ledger has something else beside the release of the run {!r}, or in place of it": f"""
         SELECT run_id FROM runs LEFT JOIN drawn ON run = sequence
         GROUP BY sequence HAVING (state = 'settled') IS NOT
-            coalesce(group_concat(step) = '{RELEASE_STEP}', FALSE)
+            coalesce(group_concat(name) = '{RELEASED}', FALSE)
     """,
     "the ledger has {} keys of its digests of data, where it made one": (
         "SELECT keys FROM (SELECT count(*) AS keys FROM data_key) WHERE keys <> 1"
@@ -65,7 +65,7 @@ _ODD_ROWS = {
 
 #: What the ledger says of a run, and of a settled one what its release says.
 _RUNS = f"""SELECT runs.*, drawn.data AS release FROM runs
-    LEFT JOIN drawn ON run = sequence AND step = '{RELEASE_STEP}' ORDER BY sequence"""
+    LEFT JOIN drawn ON run = sequence AND name = '{RELEASED}' ORDER BY sequence"""
 
 
 def edit_in(con: sqlite3.Connection) -> str | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from dphh.errors import LedgerError, Notice, UsageError, warn
 from dphh.reader.paths import dphh_folder
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 LOCK_TIMEOUT_SECONDS = 120.0  # other processes' transactions take milliseconds each
 SILENT_SECONDS = 3.0  # a longer wait is told
@@ -79,11 +79,11 @@ CREATE TABLE charges (
     account INTEGER NOT NULL REFERENCES accounts (id),
     PRIMARY KEY (run, account)
 ) WITHOUT ROWID;
-CREATE TABLE drawn (                    -- a level's released rows, or a release, as Parquet
+CREATE TABLE drawn (                    -- what a draw releases, or the whole release, as Parquet
     run    INTEGER NOT NULL REFERENCES runs (sequence),
-    step   TEXT NOT NULL,
+    name   TEXT NOT NULL,
     data   BLOB NOT NULL,
-    PRIMARY KEY (run, step)             -- so no step of a run is stored twice
+    PRIMARY KEY (run, name)             -- so no draw of a run is stored twice
 );
 CREATE TABLE history (                  -- what owners changed
     id       INTEGER PRIMARY KEY,

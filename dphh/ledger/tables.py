@@ -21,8 +21,8 @@ from dphh.reader.corpus import Corpus, corpus_from_json
 
 SECONDS_PER_DAY = 24 * 60 * 60
 
-#: The name of the release among the steps whose rows the ledger stores.
-RELEASE_STEP = "the release"
+#: The name of the whole release among the draws whose rows the ledger stores.
+RELEASED = "the release"
 
 
 #: What changes of a run until it is settled.
@@ -149,18 +149,18 @@ def number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
     return int(found[0])
 
 
-def store(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
-    con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, step, data))
+def store(con: sqlite3.Connection, run: int, draw_name: str, data: bytes) -> None:
+    con.execute("INSERT INTO drawn VALUES (?, ?, ?)", (run, draw_name, data))
 
 
-def stored_rows(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
-    query = "SELECT data FROM drawn WHERE run = ? AND step = ?"
-    found = con.execute(query, (run, step)).fetchone()
+def stored_rows(con: sqlite3.Connection, run: int, draw_name: str) -> bytes | None:
+    query = "SELECT data FROM drawn WHERE run = ? AND name = ?"
+    found = con.execute(query, (run, draw_name)).fetchone()
     return None if found is None else found["data"]
 
 
 def stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
-    parquet = stored_rows(con, found["sequence"], RELEASE_STEP)
+    parquet = stored_rows(con, found["sequence"], RELEASED)
     if parquet is None:
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "

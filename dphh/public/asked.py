@@ -124,7 +124,7 @@ def _items_as_tokens(option: str, items: Sequence[Any], content: Content | None)
 
 def _read_prior(source: Any, options: dict[str, Any], content: Content | None) -> Prior:
     """The prior of a release, a table or a text."""
-    from dphh.public.counting import prior_of_items, prior_of_table, prior_of_text
+    from dphh.public.texts import prior_of_items, prior_of_table, prior_of_text
 
     max_n: Any = options.get("max_n")
     longest = int(max_n) if max_n in range(1, 101) else 1  # pricing refuses any other max_n

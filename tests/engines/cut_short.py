@@ -135,10 +135,10 @@ def die() -> None:
 
 def _run_and_die(asked: dict[str, Any], ledger: Path, which: str, step: str) -> None:
     notes = os.open(ledger.with_suffix(".said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    keep_level, settle = Ledger.keep_level, Ledger.settle
+    keep_drawn, settle = Ledger.keep_drawn, Ledger.settle
 
     def keeping(self: Ledger, hold: Any, stored: str, data: bytes) -> bytes:
-        kept = keep_level(self, hold, stored, data)
+        kept = keep_drawn(self, hold, stored, data)
         if (which, stored) == (STORED, step):
             die()
         return kept
@@ -148,7 +148,7 @@ def _run_and_die(asked: dict[str, Any], ledger: Path, which: str, step: str) -> 
         if which == SETTLED:
             die()
 
-    Ledger.keep_level = keeping  # type: ignore[method-assign]
+    Ledger.keep_drawn = keeping  # type: ignore[method-assign]
     Ledger.settle = settling  # type: ignore[method-assign]
     source = source_of(asked["case"])
     run(

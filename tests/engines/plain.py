@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dphh.level import CountsLevel
+from dphh.counting import CountsLevel
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
 from dphh.mechanisms.ngrams.levels import ListedWordsLevel, PrunedLevel
 from dphh.mechanisms.set_union.levels import (

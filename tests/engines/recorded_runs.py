@@ -240,13 +240,13 @@ def recorded(engine: str) -> Iterator[Asked]:
 
         return listened
 
-    keep_level = Ledger.keep_level
+    keep_drawn = Ledger.keep_drawn
 
     def keeping(self: Ledger, hold: Any, step: str, data: bytes) -> bytes:
         asked.steps.append(step)
-        return keep_level(self, hold, step, data)
+        return keep_drawn(self, hold, step, data)
 
-    patches = [patch.object(Ledger, "keep_level", keeping)]
+    patches = [patch.object(Ledger, "keep_drawn", keeping)]
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "dphh"]
     for name in DRAWING:
         (function,) = {vars(m)[name] for m in modules if name in vars(m)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dphh import Release, UsageError, items, ngrams, verify
-from dphh.verified import verified
+from dphh.consistency import check_consistency
 
 pytestmark = pytest.mark.filterwarnings("ignore::dphh.errors.Notice")
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -121,7 +121,7 @@ def test_a_release_that_was_made_with_other_noise_than_it_says_is_refused(writte
     said["parameters"]["sigma"] = 7.0
     manifest.write_text(json.dumps(said))
     with pytest.raises(UsageError, match="edited or damaged"):
-        verified(Release.load(tmp_path / "out"))
+        check_consistency(Release.load(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.level import CountsLevel
+from dphh.counting import CountsLevel
 from dphh.mechanisms.counts.run import (
     find_items,
     find_listed_items,

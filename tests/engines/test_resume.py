@@ -46,10 +46,10 @@ def stored_levels(ledger: Path) -> dict[str, Any]:
     """The rows that stand in an unfinished run's ledger, read past dphh."""
     with closing(sqlite3.connect(ledger)) as con:
         found = con.execute(
-            "SELECT step, drawn.data FROM drawn JOIN runs ON run = sequence "
-            "WHERE state <> 'settled' ORDER BY step"
+            "SELECT name, drawn.data FROM drawn JOIN runs ON run = sequence "
+            "WHERE state <> 'settled' ORDER BY name"
         ).fetchall()
-    return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
+    return {name: pq.read_table(io.BytesIO(data)) for name, data in found}
 
 
 class NoneOf:

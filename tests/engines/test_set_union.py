@@ -55,7 +55,7 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     """The journal holds two draws, of what passed and of its counts; the ledger's file no word that
     did not pass."""
     stored = []
-    keep = Ledger.keep_level
+    keep = Ledger.keep_drawn
 
     def kept(self: Ledger, hold: object, step: str, data: bytes) -> bytes:
         stored.append((step, pq.read_table(io.BytesIO(data))))
@@ -67,7 +67,7 @@ def test_what_is_stored_is_what_was_released(engine: str, tmp_path: Path) -> Non
     texts = [f"common{user % 6} unheard{user}" for user in range(3000)]
     corpus = Corpus(pl.DataFrame({"who": range(3000), "what": texts}), user="who", text="what")
     plan = items(corpus, epsilon=4, delta=1e-12, method="adaptive", max_items=4)
-    with patch.object(Ledger, "keep_level", kept):
+    with patch.object(Ledger, "keep_drawn", kept):
         release = plan.run(engine=engine, ledger=Ledger(tmp_path / "ledger.sqlite", create=True))
     (step, table), (counted, counts) = stored
     assert (step, counted) == ("items", "counts")

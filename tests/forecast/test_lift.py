@@ -10,7 +10,7 @@ from dphh.mechanisms.ngrams.run import (
     full_purse,
     level_above,
 )
-from dphh.public.counting import prior_of_items
+from dphh.public.texts import prior_of_items
 from tests.forecast.test_step import Told, drawn, planned
 
 

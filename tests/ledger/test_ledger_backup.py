@@ -24,7 +24,7 @@ def spent(book, reviews):
     settled(book, "done", reviews, 0.25)
     book.set_share("reviews", "alice", 0.5, 0.0)
     book.give_token("alice")
-    book.keep_level(ask(book, "going on", reviews, 0.25), "level 1", b"words that were drawn")
+    book.keep_drawn(ask(book, "going on", reviews, 0.25), "level 1", b"words that were drawn")
     return book
 
 
@@ -68,7 +68,7 @@ def test_a_process_does_not_store_in_a_ledger_that_was_put_back(spent, reviews, 
     spent.backup(tmp_path / "copy.sqlite")
     shutil.copy(tmp_path / "copy.sqlite", spent.path)
     with pytest.raises(UnknownRunError, match="the ledger was replaced"):
-        spent.keep_level(booked, "level 2", b"rows")
+        spent.keep_drawn(booked, "level 2", b"rows")
     with pytest.raises(UnknownRunError, match="the ledger was replaced"):
         spent.settle(booked, {}, b"rows")
 
@@ -98,7 +98,7 @@ def test_a_copy_is_repeated_and_replaces_only_an_earlier_one(spent, reviews, tmp
         "UPDATE runs SET epsilon = 0.01", "DELETE FROM charges", "DELETE FROM history",
         "INSERT INTO charges SELECT 1, id FROM accounts WHERE name = 'others'",
         """UPDATE runs SET manifest = '{"said":2}' WHERE state = 'settled'""",
-        "UPDATE drawn SET data = 'other' WHERE step = 'the release'",
+        "UPDATE drawn SET data = 'other' WHERE name = 'the release'",
         *(f"UPDATE history SET {column} = 'other'"
           for column in ("account", "analyst", "what", "who")),
         "UPDATE history SET state = '[]'", "UPDATE history SET earlier = 1",

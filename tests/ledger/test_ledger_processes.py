@@ -118,8 +118,8 @@ def ask_the_same(me: str, path: Path, notes: Path) -> None:
         release = book.release(run.run_id)
     else:
         try:
-            stored = book.keep_level(run, "level 1", me.encode())
-            assert book.level(run, "level 1") == stored
+            stored = book.keep_drawn(run, "level 1", me.encode())
+            assert book.drawn(run, "level 1") == stored
             time.sleep(random.uniform(0, 0.02))
             release = book.settle(run, {}, b"made of " + stored)
         except LedgerError:  # another was first
@@ -143,7 +143,7 @@ def ask_forever(me: str, path: Path, notes: Path) -> None:
     for number in range(10**9):
         run = f"{me}-{number}"
         booked = book.book(asked(run), {}, DATA, run_id=run)
-        drawn = book.keep_level(booked, "level 1", run.encode() * 2000)
+        drawn = book.keep_drawn(booked, "level 1", run.encode() * 2000)
         note(notes, f"drawn {run}")
         if number % 2:
             book.settle(booked, {}, drawn)
@@ -176,7 +176,7 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_drawn(tmp_path)
         # It goes on by the same key, without a price, past what was drawn.
         again = book.book(asked(run), {}, DATA, run_id=run)
         assert (again.new, again.attempt) == (False, 2)
-        assert book.level(again, "level 1") == run.encode() * 2000
+        assert book.drawn(again, "level 1") == run.encode() * 2000
     assert {"released", "drawn"} == {*last.values()}
     assert len(book.runs()) == len(runs)
 
@@ -196,18 +196,18 @@ def stop_in_the_middle(step: str, path: Path, written: Any) -> None:
         half_stored(con, 1, "", bytes(10**7))
 
     run = book.book(asked("a"), {}, DATA, run_id="a")
-    book.keep_level(run, "level 0", b"kept")
+    book.keep_drawn(run, "level 0", b"kept")
     Ledger._insert_run = half_inserted
     ledger_book.store = half_stored
     if step == "book":
         book.book(asked("b"), {}, DATA, run_id="b")
-    elif step == "keep_level":
-        book.keep_level(run, "level 1", os.urandom(10**7))
+    elif step == "keep_drawn":
+        book.keep_drawn(run, "level 1", os.urandom(10**7))
     else:
         book.settle(run, {}, os.urandom(10**7))
 
 
-@pytest.mark.parametrize("step", ["book", "keep_level", "settle"])
+@pytest.mark.parametrize("step", ["book", "keep_drawn", "settle"])
 def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, step):
     """What was there before is there again."""
     book, written = Ledger(tmp_path / "ledger.sqlite"), FORKING.Event()
@@ -221,7 +221,7 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path, st
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
     run = book.book(asked("a"), {}, DATA, run_id="a")
-    assert [book.level(run, level) for level in ("level 0", "level 1")] == [b"kept", None]
-    assert book.keep_level(run, "level 1", b"drawn anew") == b"drawn anew"
+    assert [book.drawn(run, level) for level in ("level 0", "level 1")] == [b"kept", None]
+    assert book.keep_drawn(run, "level 1", b"drawn anew") == b"drawn anew"
     book.settle(run, {}, b"rows")
     assert book.status("reviews").runs == 1

@@ -206,19 +206,19 @@ def test_attempts_at_a_run_are_numbered_and_few(book, reviews):
 @pytest.mark.parametrize("rows", [b"rows", b""])
 def test_a_level_stays_as_it_was_first_stored(book, reviews, rows):
     one, other = (ask(book, run, reviews) for run in ("a", "b"))
-    assert book.level(one, "level 1") is None
-    assert book.keep_level(one, "level 1", rows) == rows
-    assert book.keep_level(one, "level 1", b"drawn by another process") == rows
-    assert book.level(one, "level 1") == rows
+    assert book.drawn(one, "level 1") is None
+    assert book.keep_drawn(one, "level 1", rows) == rows
+    assert book.keep_drawn(one, "level 1", b"drawn by another process") == rows
+    assert book.drawn(one, "level 1") == rows
     for step in ("level 2", "level 10", "LEVEL 1", "level"):
-        assert book.level(one, step) is None
-    assert book.level(other, "level 1") is None
+        assert book.drawn(one, step) is None
+    assert book.drawn(other, "level 1") is None
 
 
 def test_a_settled_run_draws_nothing_more(book, reviews):
     run = ask(book, "a", reviews)
     book.settle(run, {}, b"rows")
-    for late in (lambda: book.level(run, "1"), lambda: book.keep_level(run, "1", b"rows")):
+    for late in (lambda: book.drawn(run, "1"), lambda: book.keep_drawn(run, "1", b"rows")):
         with pytest.raises(LedgerError, match="is not going on"):
             late()
     assert [entry.state for entry in book.runs()] == ["settled"]
@@ -241,7 +241,7 @@ def test_of_two_processes_the_first_to_settle_decides(book, reviews):
 def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(book, reviews):
     level = os.urandom(10_000)
     booked = ask(book, "a", reviews)
-    book.keep_level(booked, "level 1", level)
+    book.keep_drawn(booked, "level 1", level)
     assert booked.key in book.path.read_bytes()
     book.settle(booked, {}, b"rows")
     kept = book.path.read_bytes()
@@ -267,10 +267,10 @@ def test_a_run_does_not_go_on_in_a_ledger_that_was_put_in_this_ones_place(
     other = ask(book, "other", reviews, 0.1)
     assert [run.run_id for run in book.runs()] == ["other"]
     for step in (
-        lambda: book.level(mine, "level 1"),
-        lambda: book.keep_level(mine, "level 1", b"rows"),
+        lambda: book.drawn(mine, "level 1"),
+        lambda: book.keep_drawn(mine, "level 1", b"rows"),
         lambda: book.settle(mine, {}, b"rows"),
     ):
         with pytest.raises(UnknownRunError, match="mine is not going on in this ledger"):
             step()
-    assert book.level(other, "level 1") is None
+    assert book.drawn(other, "level 1") is None

@@ -6,7 +6,7 @@ import pytest
 import dphh
 from dphh import Corpus, CorpusError, UsageError
 from dphh.ledger import Request
-from dphh.public.counting import cache_folder
+from dphh.public.texts import cache_folder
 
 ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}
 PUBLIC = {"prior_is_public": True}

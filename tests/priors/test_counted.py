@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError
-from dphh.public import counting as texts
-from dphh.public.counting import cache_folder, prior_of_table, prior_of_text
+from dphh.public import texts
+from dphh.public.texts import cache_folder, prior_of_table, prior_of_text
 from tests.conftest import full
 
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from dphh import Release, UsageError, counts, items, ngrams
+from dphh.consistency import check_consistency
 from dphh.report.phrases import found_in
 from dphh.report.terminal import release_text
 from dphh.report.wordings import runs
-from dphh.verified import verified
 from dphh.wording.lines import terminal_columns
 from tests.report.every import BUDGET, EVERY, NAMES, corpus_of, release_of
 from tests.report.made import Seen
@@ -22,7 +22,7 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
     release = Release.load(made.save(tmp_path / "out"))
     assert release.table.equals(made.table, check_metadata=True)
     assert release.manifest == made.manifest
-    assert {"table", "promise", "rows"} <= dict(verified(release)).keys()
+    assert {"table", "promise", "rows"} <= dict(check_consistency(release)).keys()
 
     assert all(len(line) <= terminal_columns() for line in release_text(release).split("\n"))
     Seen(release._repr_html_())

@@ -12,10 +12,10 @@ import pytest
 
 from dphh import Release, UsageError
 from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.consistency import check_consistency
 from dphh.errors import CONTROL_CHARACTERS, DphhError
 from dphh.release import MANIFEST, TABLE
 from dphh.report.page import page_of
-from dphh.verified import verified
 from tests.report.every import release_of
 
 FORGED = [
@@ -55,7 +55,7 @@ def edited(manifest: dict[str, Any], way: tuple[Any, ...], value: Any) -> Any:
 
 def is_refused_or_shown(release: Release) -> None:
     try:
-        verified(release)
+        check_consistency(release)
     except DphhError as problem:
         assert str(problem)
         return
@@ -149,7 +149,7 @@ def test_each_word_and_number_of_a_promise_is_what_dphh_writes(name):
             continue
         tried += 1
         with pytest.raises(UsageError, match=r"its |it "):
-            verified(Release(release.table, edited(release.manifest, way, other)))
+            check_consistency(Release(release.table, edited(release.manifest, way, other)))
     assert tried > 20
 
 
@@ -171,14 +171,14 @@ def test_what_no_release_has_is_refused_and_named(why):
     release = release_of(900, "counted ngrams")
     forged = Release(release.table, edited(release.manifest, *NO_RELEASE_HAS[why]))
     with pytest.raises(UsageError, match=why):
-        verified(forged)
+        check_consistency(forged)
 
 
 def test_a_promise_on_shuffled_messages_is_for_items_and_users():
     release = release_of(900, "ldp_trie 2")
     way = ("privacy", "shuffled_user_epsilon")
     with pytest.raises(UsageError, match="'shuffled_user_epsilon' is not what dphh writes"):
-        verified(Release(release.table, edited(release.manifest, way, KeyError)))
+        check_consistency(Release(release.table, edited(release.manifest, way, KeyError)))
 
 
 def test_a_forged_manifest_does_not_steer_a_terminal():
@@ -186,10 +186,10 @@ def test_a_forged_manifest_does_not_steer_a_terminal():
     manifest = deepcopy(release.manifest)
     manifest["run_id"] = "\x1b]0;owned\x07"
     forged = Release(release.table, manifest)
-    verified(forged)
+    check_consistency(forged)
     manifest["versions"]["dphh"] = "0.0.1"  # then nothing but the table is looked at
     manifest["privacy"]["unit"] = "\x1b[2Jnobody"
-    verified(forged)
+    check_consistency(forged)
     assert not CONTROL_CHARACTERS.search(repr(forged)) and "\\x1b[2Jnobody" in repr(forged)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, Release, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh.consistency import check_consistency
 from dphh.mechanisms.counts import run as run_of_counts
 from dphh.mechanisms.counts.of_found import COUNTS_NOTE
 from dphh.mechanisms.counts.price import FEWEST_WEIGHED, HELD_SHARE, ROUGH_SHARE
@@ -20,7 +21,6 @@ from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
 from dphh.report import phrases
 from dphh.testing import SeededRandomness
-from dphh.verified import verified
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-8}
@@ -185,7 +185,7 @@ def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
     truth = {f"w{word}": users for word, users in enumerate(holds.sum(0).tolist())}
     release = released(counts(corpus, of=[*truth], **BUDGET))
     (level,) = release.manifest["levels"]
-    assert len(level["rough_grid"]) == 60 and verified(release)
+    assert len(level["rough_grid"]) == 60 and check_consistency(release)
     with patch.object(phrases, "Grams", wraps=phrases.Grams) as grams:
         phrases.found_in(release)
     assert grams.call_args.args[1] == pytest.approx(level["sigma"])
@@ -196,10 +196,10 @@ def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
     # The intervals are those of each item's own factor.
     forged = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][::-1]}]}
     with pytest.raises(UsageError, match=r"max_items does not follow|its noise"):
-        verified(Release(release.table, forged))
+        check_consistency(Release(release.table, forged))
     shorter = {**release.manifest, "levels": [{**level, "rough_grid": level["rough_grid"][1:]}]}
     with pytest.raises(UsageError, match=r"one rough count for each|field 'sigma' is not"):
-        verified(Release(release.table, shorter))
+        check_consistency(Release(release.table, shorter))
 
 
 def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tmp_path):
@@ -218,7 +218,7 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     truth = Counter((item, place) for _, text, place in rows for item in text.split())
     inside = [r["low"] <= truth[r["item"], r["group_name"]] <= r["high"] for r in release]
     assert len(inside) == 24 and sum(inside) >= 21
-    assert verified(release)
+    assert check_consistency(release)
     fits_three = replace(plan.levels[0], max_items=3).to_json()
     of_three = {name: value for name, value in fits_three.items() if value is not None}
     for more, why in (
@@ -230,7 +230,7 @@ def test_by_groups_a_run_bounds_users_by_what_they_hold_and_not_by_all_groups(tm
     ):
         forged = {**release.manifest, "levels": [{**level, **more}]}
         with pytest.raises(UsageError, match=why):
-            verified(Release(release.table, forged))
+            check_consistency(Release(release.table, forged))
 
 
 LITTLE_NOISE = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made

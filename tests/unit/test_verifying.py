@@ -17,14 +17,14 @@ import pytest
 
 from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, verify
 from dphh.columns import DIGEST_FIELD, digest_of
+from dphh.gate.own_words import _is_period, lines_on_columns, lines_on_run_ids, own_words
 from dphh.ledger.tables import login_name
-from dphh.own_words import _is_period, lines_on_columns, lines_on_run_ids, own_words
 from dphh.price import parameters_asked
 from dphh.reader.corpus import replace_corpus
 from dphh.release import MANIFEST, TABLE
 from dphh.testing import SeededRandomness
 from tests.ledger.asked import resealed
-from tests.unit.test_verified import TEXTS, each_verb, with_row
+from tests.unit.test_consistency import TEXTS, each_verb, with_row
 
 COST = {"epsilon": 0.5, "delta": 1e-7}
 
@@ -154,7 +154,7 @@ def test_where_attributes_are_not_shown_the_gate_says_so(out, book, monkeypatch)
 
     monkeypatch.setattr(os, "listxattr", unsupported, raising=False)
     assert not warnings_in(verify(out, ledger=book))
-    monkeypatch.setattr("dphh.verifying._SHOWS_ATTRIBUTES", False)
+    monkeypatch.setattr("dphh.gate.verifying._SHOWS_ATTRIBUTES", False)
     (told,) = warnings_in(verify(out, ledger=book))
     assert told == "whether the files have attributes, this system does not show"
 
@@ -699,7 +699,7 @@ def test_what_another_pyarrow_wrote_is_compared_with_what_the_ledger_stored(
     out, book, monkeypatch, tmp_path
 ):
     monkeypatch.setattr("dphh.release.release_file", lambda *_: b"by another version")
-    monkeypatch.setattr("dphh.verifying.pa.__version__", "99.0")
+    monkeypatch.setattr("dphh.gate.verifying.pa.__version__", "99.0")
     verify(out, ledger=book)
     with pytest.raises(UsageError, match=r"written by pyarrow .* could not be checked"):
         verify(out, without_ledger=True)

@@ -21,8 +21,8 @@ from math import sqrt
 from typing import ClassVar
 
 from dphh.columns import checked_groups
+from dphh.counting import FoundCounts
 from dphh.errors import UsageError
-from dphh.level import FoundCounts
 from dphh.mechanisms.terms import arithmetic_delta
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose

@@ -35,8 +35,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from dphh.columns import checked_groups
+from dphh.counting import CountsLevel
 from dphh.errors import UsageError
-from dphh.level import CountsLevel
 from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,

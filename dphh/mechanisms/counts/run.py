@@ -19,8 +19,8 @@ from dphh.columns import (
     OTHER_GROUP,
     interleaved_by_level,
 )
+from dphh.counting import CountsLevel, Family, FoundCounts
 from dphh.engines.host import DrawOnce, Host, Lookup
-from dphh.level import CountsLevel, Family, FoundCounts
 from dphh.mechanisms.running import GATHER, Draws, LevelDone, Step, integer_columns, renamed
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, chosen_intervals, count_intervals

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dphh.counting import CountsLevel
 from dphh.errors import UsageError
-from dphh.level import CountsLevel
 from dphh.mechanisms.counts.of_found import SHARE_OF_FINDING, CountsOptions, found_counts_of
 from dphh.mechanisms.counts.price import (
     ItemsOption,

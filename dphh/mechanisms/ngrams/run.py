@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import sorted_rows
+from dphh.counting import FoundCounts
 from dphh.engines.host import DrawOnce, Host
-from dphh.level import FoundCounts
 from dphh.mechanisms.counts.run import (
     COUNTS_WITHIN_PURSES,
     cap_by_purses,

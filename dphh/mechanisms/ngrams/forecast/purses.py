@@ -12,7 +12,7 @@ from math import log2
 
 import numpy as np
 
-from dphh.level import FoundCounts
+from dphh.counting import FoundCounts
 from dphh.mechanisms.counts.of_found import FINDS_OF_USER
 from dphh.mechanisms.ngrams.levels import ForecastLevel, ListedWordsLevel
 from dphh.privacy.set_union import LARGEST_GRID_SIGMA

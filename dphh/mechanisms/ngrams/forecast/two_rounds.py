@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.counting import FoundCounts
 from dphh.engines.host import Host, Lookup
-from dphh.level import FoundCounts
 from dphh.mechanisms.ngrams.forecast.plan_round import (
     ROUND_1_SCALE,
     MassDistributions,

@@ -22,9 +22,10 @@ import numpy as np
 import polars as pl
 
 from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
+from dphh.counting import Family, FoundCounts
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
-from dphh.level import Family, FoundCounts
+from dphh.manifest_shape import MANIFEST, is_plain_json, misfit
 from dphh.price import Price, manifest_before_run
 from dphh.prior import Prior
 from dphh.privacy.counts import chosen_bound, count_intervals
@@ -41,12 +42,11 @@ from dphh.report.sentences import (
     promise_with_unit,
 )
 from dphh.report.why import needed_slices
-from dphh.shape import MANIFEST, is_plain_json, misfit
 from dphh.udfs.rules.counts import HeldHistogram
 from dphh.wording.lines import with_noun
 
 
-def verified(release: Released) -> list[tuple[str, str]]:
+def check_consistency(release: Released) -> list[tuple[str, str]]:
     """For each check, what was checked and found. Refuses a release that contradicts itself."""
     return [*_checks(release)]
 

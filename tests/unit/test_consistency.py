@@ -7,7 +7,7 @@ import pytest
 
 from dphh import Release, UsageError, counts, items, ldp_trie, ngrams, trie, verify
 from dphh.columns import DIGEST_FIELD, digest_of
-from dphh.verified import verified
+from dphh.consistency import check_consistency
 
 TEXTS = [(who, "see you later my friend") for who in range(900)]
 
@@ -64,12 +64,12 @@ def test_an_edited_manifest_is_refused(made, tmp_path, why):
 def test_a_row_that_was_added_is_refused(made, tmp_path):
     added = with_row(made, ["john", "has", "it"])
     with pytest.raises(UsageError, match="level 3 has"):
-        verified(added)
+        check_consistency(added)
     added.manifest["levels"][-1]["released"] += 1
     with pytest.raises(UsageError, match="parts were not found"):
-        verified(added)
+        check_consistency(added)
     with pytest.raises(UsageError, match="whose hash"):
-        verified(Release(added.table, made.manifest))
+        check_consistency(Release(added.table, made.manifest))
 
 
 def test_what_a_folder_cannot_show_the_ledger_does(made, ledger, tmp_path):
@@ -77,7 +77,7 @@ def test_what_a_folder_cannot_show_the_ledger_does(made, ledger, tmp_path):
     added = with_row(made, ["you", "my"])
     added.manifest["levels"] = [dict(each) for each in made.manifest["levels"]]
     next(each for each in added.manifest["levels"] if each["level"] == 2)["released"] += 1
-    verified(added)
+    check_consistency(added)
     with pytest.raises(UsageError, match="has another content"):
         verify(added.save(tmp_path / "added"), ledger=ledger)
 
@@ -92,19 +92,19 @@ def test_intervals_of_other_noise_are_refused(written, ledger, how):
         table = pa.Table.from_pylist(rows, schema=made.table.schema)
         edited = Release(table, {**made.manifest, DIGEST_FIELD: digest_of(table)})
         with pytest.raises(UsageError, match="its intervals are not those of its noise"):
-            verified(edited)
+            check_consistency(edited)
     for other in ({"users": first["users"] + 1}, {"estimate": first["estimate"] - 1}):
         table = pa.Table.from_pylist([{**first, **other}], schema=made.table.schema)
         with pytest.raises(UsageError, match="is not its estimate, cut at 0"):
-            verified(Release(table, made.manifest))
+            check_consistency(Release(table, made.manifest))
     for name in ("users", "low", "estimate"):
         with pytest.raises(UsageError, match=f"its field {name!r} is not what dphh writes"):
-            verified(Release(made.table.drop_columns([name]), made.manifest))
+            check_consistency(Release(made.table.drop_columns([name]), made.manifest))
     manifest = json.loads(made.dumps())
     if "min_users" in how:
         del manifest["counting"]["families"][0:]
         with pytest.raises(UsageError, match="of how many counts it shows how many"):
-            verified(Release(made.table, manifest))
+            check_consistency(Release(made.table, manifest))
 
 
 def test_given_items_are_all_there(written, ledger):
@@ -113,8 +113,8 @@ def test_given_items_are_all_there(written, ledger):
     fewer = made.table.slice(1)
     lacking = Release(fewer, {**made.manifest, DIGEST_FIELD: digest_of(fewer)})
     with pytest.raises(UsageError, match="lacks an item that it was asked to count"):
-        verified(lacking)
+        check_consistency(lacking)
     with pytest.raises(UsageError, match="other items than it was asked to count"):
-        verified(with_row(made, ["you", "my"]))
+        check_consistency(with_row(made, ["you", "my"]))
     with pytest.raises(UsageError, match="other items than it was asked to count"):
-        verified(with_row(made, ["you"]))
+        check_consistency(with_row(made, ["you"]))

@@ -17,7 +17,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dphh.consistency import check_consistency
 from dphh.errors import UnknownRunError, UsageError
+from dphh.gate.own_words import (
+    OWN_WORDS,
+    Line,
+    lines_on_columns,
+    lines_on_run_ids,
+    own_words,
+    whole,
+)
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.asked import asked_in_words
 from dphh.ledger.budget import fits, part_of
@@ -25,13 +34,11 @@ from dphh.ledger.changes import Change
 from dphh.ledger.entries import Manifest
 from dphh.ledger.paying import label_of, read_other_files
 from dphh.ledger.spending import guarantee_and_usage
-from dphh.own_words import OWN_WORDS, Line, lines_on_columns, lines_on_run_ids, own_words, whole
 from dphh.price import warnings_of
 from dphh.reader.content import Content
 from dphh.reader.corpus import unit_and_columns
 from dphh.reader.views import tokens_of_texts
 from dphh.release import GET_AGAIN, MANIFEST, TABLE, Release, release_of_files, stored_release
-from dphh.verified import verified
 from dphh.wording.lines import with_noun
 from dphh.wording.options import checked_call
 
@@ -107,7 +114,7 @@ def verify(
         _refuse_other_bytes(files, _stored_in(book, release.run_id))
     named = whole(Path(folder).absolute().name)
     where = f"{TABLE} and {MANIFEST}, and nothing else; the folder's name, '{named}', leaves too"
-    lines = [("files", where), *verified(release), *_warnings_alone(release)]
+    lines = [("files", where), *check_consistency(release), *_warnings_alone(release)]
     if book is None:
         lines.append(_line_without_ledger(files, release))
     else:
