@@ -28,13 +28,17 @@ from dphh.mechanisms.set_union.draws import draw_words
 from dphh.mechanisms.set_union.levels import (
     DrawnRound,
     ReweighedLevel,
-    RoundsAndCost,
     SetUnionLevel,
     round_level,
     threshold_delta,
 )
 from dphh.mechanisms.set_union.methods import METHODS, SetUnionMethod
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
+from dphh.mechanisms.terms import (
+    NOISE_TABLE_NOTE,
+    Priced,
+    arithmetic_delta,
+    checked_arithmetic_delta,
+)
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.set_union import grid_bits
@@ -50,7 +54,7 @@ THEOREM = (
 )
 
 
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> Priced:
     """Half of delta pays for the noise, and half for new items."""
     spare = arithmetic_delta(max_items, epsilon) + counting.arithmetic_delta(epsilon)
     spare = checked_arithmetic_delta(spare, epsilon, delta)
@@ -64,7 +68,7 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     shares = (("Gaussian curve", delta / 2 - spare), ("new items", delta / 2), ("draws", spare))
-    return (level,), events, shares
+    return Priced((level,), events, shares)
 
 
 def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:

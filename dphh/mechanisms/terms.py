@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil, isfinite, nextafter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.level import Level, Noise
+from dphh.level import Noise
 from dphh.prior import Prior, PriorOption
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import Event
@@ -21,8 +21,18 @@ from dphh.privacy.search import least_whole
 from dphh.udfs.rules.weights import weight
 from dphh.wording.options import check_whole, is_number
 
-#: Levels; their events, which state their cost; and the parts of delta, each (purpose, amount).
-LevelsEventsDeltaParts = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+class Priced(NamedTuple):
+    """What a method plans for a budget."""
+
+    #: Each a `Level` of the method's own kind.
+    levels: tuple[Any, ...]
+    #: They state what the levels cost.
+    events: tuple[Event, ...]
+    #: How delta is divided: for what, and how much.
+    delta_shares: tuple[tuple[str, float], ...]
+
+
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 #: A plan says how many users an item needs in order to be found with this probability.

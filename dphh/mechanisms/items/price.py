@@ -33,7 +33,6 @@ from dphh.mechanisms.ngrams.forecast.price import (
 )
 from dphh.mechanisms.set_union.levels import (
     ReweighedLevel,
-    RoundsAndCost,
     SetUnionLevel,
     possible_runs,
 )
@@ -44,7 +43,7 @@ from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
     MOST_ROUNDS,
     UNIT,
-    LevelsEventsDeltaParts,
+    Priced,
     check_budget,
     check_max_items,
     checked_by_hand,
@@ -157,16 +156,16 @@ def price_items(
     # As floats, so that 1 and 1.0 are the same request in the ledger.
     asked = float(epsilon), float(delta), max_items, counting
     caveats: tuple[str, ...] = ()
-    cost: LevelsEventsDeltaParts
+    cost: Priced
     if given is None:
         taken, cost = _method_and_price(method, asked, by_hand)
-        theorem, finds = METHODS[taken].theorem, _users_needed(cost[0], max_items)
+        theorem, finds = METHODS[taken].theorem, _users_needed(cost.levels, max_items)
         said = ("method", taken), *counting.parameters, *by_hand.items()
     else:
         taken, theorem = "forecast", THEOREM_WITH_PRIOR
         cost = price_forecast(*asked[:2], 1, max_items, MOST_SPURIOUS_SHARE, counting, given)
         caveats = given.caveat, spurious_words_caveat(f"{MOST_SPURIOUS_SHARE:g}")
-        finds = replace(users_needed_for_words(cost[0]), users_by_length=())
+        finds = replace(users_needed_for_words(cost.levels), users_by_length=())
         said = *counting.parameters, ("prior", given.digest)
     levels, events, delta_shares = cost
     return Price(
@@ -197,7 +196,7 @@ def price_items(
 
 def _method_and_price(
     method: str, asked: tuple[float, float, int, CountsOptions], by_hand: Mapping[str, Any]
-) -> tuple[str, RoundsAndCost]:
+) -> tuple[str, Priced]:
     """What "auto" takes follows from public parameters; "gaussian", where their budget is too small
     for it. Any other method is itself."""
     if method != "auto":

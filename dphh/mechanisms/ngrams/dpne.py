@@ -60,7 +60,7 @@ from dphh.mechanisms.terms import (
     DELTA_BY_HAND,
     FINDING_PROBABILITY,
     NOISE_TABLE_NOTE,
-    LevelsEventsDeltaParts,
+    Priced,
     arithmetic_delta,
     checked_arithmetic_delta,
     spurious_draws_delta,
@@ -93,7 +93,7 @@ def price_dpne(
     shares: Sequence[float] | None = None,
     sigma: Sequence[float] | None = None,
     threshold: float | None = None,
-) -> LevelsEventsDeltaParts:
+) -> Priced:
     """By each length's `shares` of 1/sigma^2. Its `sigma` may be given, and the `threshold` of
     words: then the events may cost more than epsilon and delta (`stated_epsilon`)."""
     spare = checked_arithmetic_delta(
@@ -138,13 +138,13 @@ def price_dpne(
         DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     if sigma is not None or threshold is not None:
-        return (base, *above), events, ((DELTA_BY_HAND, delta),)
+        return Priced((base, *above), events, ((DELTA_BY_HAND, delta),))
     shared_out = (
         ("Gaussian curve of all levels together", delta / 2 - spare),
         ("new words over the threshold of level 1", delta / 2),
         (NOISE_TABLE_NOTE, spare),
     )
-    return (base, *above), events, shared_out
+    return Priced((base, *above), events, shared_out)
 
 
 def spurious_threshold(level: PrunedLevel, grams_below: int, valid_grams: int) -> int:

@@ -9,7 +9,8 @@ engine. The proof: docs/items.md.
 from __future__ import annotations
 
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.levels import RoundsAndCost, price_rounds, shares_of_rounds
+from dphh.mechanisms.set_union.levels import price_rounds, shares_of_rounds
+from dphh.mechanisms.terms import Priced
 
 THEOREM = (
     "rounds after DP-SIPS (Swanberg, Desfontaines & Haney 2023), with weights that follow "
@@ -23,6 +24,6 @@ THEOREM = (
 SHARES = shares_of_rounds(0.15)
 
 
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> Priced:
     bounds = [max_items] * len(SHARES)
     return price_rounds(epsilon, delta, SHARES, bounds, counting, reweighed=True)

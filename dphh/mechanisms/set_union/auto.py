@@ -30,13 +30,17 @@ from dphh.mechanisms.set_union.levels import (
     ChoiceLevel,
     DrawnRound,
     OneRoundAfterChoice,
-    RoundsAndCost,
     SetUnionLevel,
     round_level,
     round_levels,
     threshold_delta,
 )
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
+from dphh.mechanisms.terms import (
+    NOISE_TABLE_NOTE,
+    Priced,
+    arithmetic_delta,
+    checked_arithmetic_delta,
+)
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
@@ -74,7 +78,7 @@ DELTA_PARTS = 256
 
 
 @lru_cache(maxsize=64, typed=True)  # takes nine compositions; a ledger or a shell asks again
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> Priced:
     """The first round; the one round or the several that it chooses; and what these cost."""
     spare = ROUNDS * arithmetic_delta(max_items, epsilon) + arithmetic_delta(BUCKETS, epsilon)
     spare = checked_arithmetic_delta(spare + counting.arithmetic_delta(epsilon), epsilon, delta)
@@ -148,8 +152,8 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         ("new items over the thresholds, if several rounds follow", event.rounds_delta),
         (NOISE_TABLE_NOTE, spare),
     )
-    return (
-        (first, alone, *rounds),
+    return Priced(
+        ()(first, alone, *rounds),
         (chosen, *counts, DeltaEvent(spare, note=NOISE_TABLE_NOTE)),
         shared_out,
     )

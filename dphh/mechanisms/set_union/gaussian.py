@@ -17,7 +17,6 @@ from math import ceil
 
 from dphh.mechanisms.counts.of_found import CountsOptions
 from dphh.mechanisms.set_union.levels import (
-    RoundsAndCost,
     SetUnionLevel,
     round_level,
     threshold_delta,
@@ -25,6 +24,7 @@ from dphh.mechanisms.set_union.levels import (
 from dphh.mechanisms.terms import (
     DELTA_BY_HAND,
     NOISE_TABLE_NOTE,
+    Priced,
     arithmetic_delta,
     checked_arithmetic_delta,
 )
@@ -48,7 +48,7 @@ def price(
     counting: CountsOptions,
     sigma: float | None = None,
     threshold: float | None = None,
-) -> RoundsAndCost:
+) -> Priced:
     """One round, whose new items and other items are priced jointly: its level, the events that it
     costs, and how delta is divided. Noise and threshold may be given, in users: then the events may
     cost more than epsilon and delta (`stated_epsilon`)."""
@@ -73,7 +73,7 @@ def price(
         DeltaEvent(spare, note=NOISE_TABLE_NOTE),
     )
     if by_hand:
-        return (level,), events, ((DELTA_BY_HAND, delta),)
+        return Priced((level,), events, ((DELTA_BY_HAND, delta),))
     shared_out = (
         ("the noise, where a user has no new item", for_curve * delta - spare),
         (
@@ -83,7 +83,7 @@ def price(
         ),
         (NOISE_TABLE_NOTE, spare),
     )
-    return (level,), events, shared_out
+    return Priced((level,), events, shared_out)
 
 
 def _delta_shares(

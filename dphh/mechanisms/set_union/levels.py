@@ -10,7 +10,12 @@ from typing import Any, ClassVar
 
 from dphh.level import LevelOnGrid
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE, arithmetic_delta, checked_arithmetic_delta
+from dphh.mechanisms.terms import (
+    NOISE_TABLE_NOTE,
+    Priced,
+    arithmetic_delta,
+    checked_arithmetic_delta,
+)
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.set_union import (
@@ -143,7 +148,6 @@ def shares_of_rounds(decay: float) -> tuple[float, ...]:
 DrawnRound = tuple[SetUnionLevel, Any]
 #: A function of the rounds that ran. It returns the round that follows, or None after the last.
 NextRound = Callable[[Sequence[DrawnRound]], SetUnionLevel | None]
-RoundsAndCost = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
 def threshold_delta(level: SetUnionLevel) -> float:
@@ -197,7 +201,7 @@ def price_rounds(
     bounds: Sequence[int],
     counting: CountsOptions,
     reweighed: bool = False,
-) -> RoundsAndCost:
+) -> Priced:
     """The rounds' levels, the events that they cost, and how delta is divided. `shares`: of mu^2
     and of delta, by round. `reweighed`: as in `round_levels`."""
     spare = checked_arithmetic_delta(
@@ -223,7 +227,7 @@ def price_rounds(
         ("new items over the threshold", delta / 2),
         (NOISE_TABLE_NOTE, spare),
     )
-    return levels, tuple(events), shared_out
+    return Priced(levels, tuple(events), shared_out)
 
 
 def possible_runs(levels: Sequence[SetUnionLevel]) -> list[list[SetUnionLevel]]:

@@ -10,7 +10,8 @@ from dphh.engines.host import DrawOnce, Host
 from dphh.mechanisms.running import Draws
 from dphh.mechanisms.set_union import adaptive, auto, gaussian, single, sips
 from dphh.mechanisms.set_union.draws import draw_in_order, draws_in_order
-from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel
+from dphh.mechanisms.set_union.levels import DrawnRound, SetUnionLevel
+from dphh.mechanisms.terms import Priced
 
 Method = Literal["auto", "gaussian", "sips", "adaptive", "single"]
 
@@ -20,7 +21,7 @@ class SetUnionMethod:
     theorem: str
     #: A function of epsilon, delta, max_items, what counting takes of them (`CountsOptions`), and
     #: what is given by hand.
-    price: Callable[..., RoundsAndCost]
+    price: Callable[..., Priced]
     #: Yields each round of these levels as it was run. It gets the host, on which the table `users`
     #: is gathered, and draws what is released through `once`.
     run: Callable[[Sequence[SetUnionLevel], Host, DrawOnce], Iterator[DrawnRound]]

@@ -21,8 +21,8 @@ from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions, counts_event_within
 from dphh.mechanisms.running import Draws, steps_of
 from dphh.mechanisms.set_union.draws import bounding_parameters
-from dphh.mechanisms.set_union.levels import DrawnRound, RoundsAndCost, SetUnionLevel, SingleLevel
-from dphh.mechanisms.terms import NOISE_TABLE_NOTE
+from dphh.mechanisms.set_union.levels import DrawnRound, SetUnionLevel, SingleLevel
+from dphh.mechanisms.terms import NOISE_TABLE_NOTE, Priced
 from dphh.privacy.events import DeltaEvent, EpsilonDeltaEvent, Event
 from dphh.privacy.search import least_whole
 from dphh.udfs.noise.truncated import ONE_WORD, RATIO_BITS, TruncatedGeometric
@@ -41,7 +41,7 @@ PURPOSE = "items/single"
 STEPS = "single_items", "released_words"
 
 
-def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> RoundsAndCost:
+def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions) -> Priced:
     if max_items != 1:
         raise UsageError(
             f"method: 'single' is for users who count for one item, found max_items {max_items:,}; "
@@ -70,7 +70,7 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
             ("counts of what is found", counting.share * delta - spare.delta),
             (NOISE_TABLE_NOTE, spare.delta),
         )
-    return (level,), events, shares
+    return Priced((level,), events, shares)
 
 
 def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator[DrawnRound]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.set_union.levels import RoundsAndCost, price_rounds, shares_of_rounds
+from dphh.mechanisms.set_union.levels import price_rounds, shares_of_rounds
+from dphh.mechanisms.terms import Priced
 
 THEOREM = (
     "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
@@ -30,7 +31,7 @@ def price(
     max_items: int,
     counting: CountsOptions,
     shares: Sequence[float] | None = None,
-) -> RoundsAndCost:
+) -> Priced:
     """As many rounds as shares, which are in proportion to the parts that they take."""
     parts = SHARES if shares is None else [share / sum(shares) for share in shares]
     return price_rounds(epsilon, delta, parts, [max_items] * len(parts), counting)

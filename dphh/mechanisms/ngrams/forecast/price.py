@@ -38,7 +38,7 @@ from dphh.mechanisms.set_union.levels import (
 )
 from dphh.mechanisms.terms import (
     FINDING_PROBABILITY,
-    LevelsEventsDeltaParts,
+    Priced,
     arithmetic_delta,
     checked_arithmetic_delta,
     forecast_draws_delta,
@@ -100,7 +100,7 @@ def price_forecast(
     spurious: float,
     counting: CountsOptions,
     prior: Prior | None = None,
-) -> LevelsEventsDeltaParts:
+) -> Priced:
     # With a prior, level 1 has two rounds. Other levels have three.
     delta_shares = WORD_ROUND_DELTA_SHARES if prior is None else UNLISTED_WORDS_DELTA_SHARES
     draws_delta = checked_arithmetic_delta(
@@ -148,7 +148,7 @@ def price_forecast(
         ("new words over the thresholds of level 1", THRESHOLDS_DELTA_SHARE * delta),
         ("draws' distance from the exact noise", draws_delta),
     )
-    return levels, events, shared_out
+    return Priced(levels, events, shared_out)
 
 
 def words_levels(
