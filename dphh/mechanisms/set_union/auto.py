@@ -153,7 +153,7 @@ def price(epsilon: float, delta: float, max_items: int, counting: CountsOptions)
         (NOISE_TABLE_NOTE, spare),
     )
     return Priced(
-        ()(first, alone, *rounds),
+        (first, alone, *rounds),
         (chosen, *counts, DeltaEvent(spare, note=NOISE_TABLE_NOTE)),
         shared_out,
     )
