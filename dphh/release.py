@@ -165,8 +165,8 @@ class Release(Exports, InNotebooks):
         weeks, from the group `before` to `group`: without these, of the last two.
 
         `difference` has an interval from `low` to `high`; `change` is "rose", "fell" or "no
-        clear change". Noise alone decides what is clear: the people may be the same in both. Costs
-        nothing. docs/weekly.md says what `confidence` means.
+        clear change". Noise alone decides what is clear: the people may be the same in both, the
+        rows may not. Costs nothing. docs/weekly.md says what `confidence` means.
         """
         from dphh.report.change import change
 
@@ -204,8 +204,8 @@ class Release(Exports, InNotebooks):
 
         ledger: say what is left in the accounts that paid. top: how many rows of each table are
         open; the rest is folded. others: further releases for the same page; one that counted the
-        same rows gives the numbers of what this one found. against: an earlier release, or one for
-        each release of the page; say beside each row whether it rose or fell since (`change`).
+        same rows gives the numbers of what this one found. against: earlier releases; say
+        beside each row of the first that one compares with whether it rose or fell (`change`).
         """
         from dphh.report.page import page_of
 

@@ -30,7 +30,7 @@ top_option = click.option(
     "--against",
     multiple=True,
     metavar="FOLDER",
-    help="An earlier release: say what rose and fell. Give one for each FOLDER, or for the first.",
+    help="An earlier release: say what rose and fell in the first FOLDER that it compares with.",
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="The table, as a CSV file.")
 @click.option(

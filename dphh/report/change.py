@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 
 from dphh.columns import OTHER_GROUP
-from dphh.errors import UsageError
+from dphh.errors import Notice, UsageError, warn
 from dphh.privacy.changes import changes
 from dphh.privacy.counts import checked_confidence
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import with_visible_controls
+from dphh.report.rows import may_share_rows, rows_of
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -73,6 +74,8 @@ def change(
     """A row for each item and group of either; what is said to have changed comes first."""
     checked_confidence(confidence)
     sides = sides_of(later, earlier, group, before)
+    if untold := rows_in_both_untold(*sides):
+        warn(f"change: {untold}", Notice)
     said = compared(*sides, confidence).drop(ENDS)
     return with_visible_controls(said)
 
@@ -139,6 +142,7 @@ def sides_of(
                 )
         sides = Side(later), Side(earlier)
         _refuse_other_reading(later.manifest, earlier.manifest)
+        _refuse_rows_of_both(later.manifest, earlier.manifest)
     else:
         declared = groups_of(later.manifest)
         if len(declared) < 3 and (group is None or before is None):
@@ -186,6 +190,23 @@ def _refuse_other_reading(later: Manifest, earlier: Manifest) -> None:
         raise UsageError("groups: the two releases have none in common; nothing compares")
 
 
+def _refuse_rows_of_both(later: Manifest, earlier: Manifest) -> None:
+    if may_share_rows(later, earlier):
+        mine, other = (_shown(rows_of(each) or "all rows") for each in (later, earlier))
+        raise UsageError(
+            f"change: the later release is of {mine}, the earlier of {other}: rows may be in both, "
+            "so their numbers do not compare; give releases of other rows, such as of two months "
+            "(since, until)"
+        )
+
+
+def rows_in_both_untold(later: Side, earlier: Side) -> str:
+    """What is said where the conditions of two releases do not tell whether rows are in both."""
+    if may_share_rows(later.release.manifest, earlier.release.manifest) is not None:
+        return ""
+    return "Whether some rows are in both cannot be told from the conditions that chose them."
+
+
 def _reading(manifest: Manifest) -> dict[str, Any]:
     """How texts are read, but not of which rows."""
     content: dict[str, Any] = dict(manifest["parameters"].get("content", {}))
@@ -197,15 +218,15 @@ def _shown(value: Any) -> str:
     return one_line(value if isinstance(value, str) else json.dumps(value), 300)
 
 
-def meaning_of_changes(*manifests: Manifest) -> str:
+def meaning_of_changes(later: Side, earlier: Side) -> str:
     """What the intervals of differences mean, and what "rose" means."""
     wrong = f"{100 * (1 - CONFIDENCE):.3g}%"
     each = (
         f"Of the intervals of differences, at most {wrong} are expected to miss the true difference"
-        if any(counting_of(manifest).get("min_users") for manifest in manifests)
+        if any(side.counting.get("min_users") for side in (later, earlier))
         else f"The interval of each difference holds the true one with probability {CONFIDENCE:g}"
     )
     return (
         f"{each}. Of all that is said to have risen or fallen, at most {wrong} is expected not to "
-        "have."
+        f"have. {rows_in_both_untold(later, earlier)}".rstrip()
     )

@@ -116,7 +116,7 @@ def comparison(
             if not found.phrases:
                 moves.append((of.name(joiner), groups[0], difference))
     moves.sort(key=_order)
-    meaning = meaning_of_changes(*(side.release.manifest for side in sides))
+    meaning = meaning_of_changes(*sides)
     beside = aside if found.phrases else Counter[str]()
     now, before = _names(*sides)
     is_counted = earlier is None or has_every_given_item(earlier.manifest)

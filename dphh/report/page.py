@@ -49,7 +49,7 @@ def page_of(
     others: Sequence[Released] = (),
     against: Sequence[Released] = (),
 ) -> str:
-    """against: earlier releases, of the first of the releases, of the second, and so on."""
+    """against: earlier releases, each of the first of the releases that it compares with."""
     check_whole("top", top)
     parts = parts_of([release, *others], against, top + MOST_FOLDED_ROWS)
     accounts: dict[tuple[str, str], None] = {}

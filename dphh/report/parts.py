@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from typing import Any
 
 from dphh.errors import UsageError
 from dphh.report import sentences
 from dphh.report.bar_tables import Row, Table, meaning_of_numbers, named, tables_of
+from dphh.report.change import sides_of
 from dphh.report.moves import Comparison, comparison, moved_in_words, name_of
 from dphh.report.phrases import Found, found_in
 from dphh.report.rows import released_in_words
@@ -150,17 +150,15 @@ def _highest_of(row: Row, table: Table, most: int) -> str:
 Pair = tuple[Released, Released | None]
 
 
-def parts_of(
-    shown: Sequence[Released], against: Sequence[Released | None], most_rows: int
-) -> list[Part]:
+def parts_of(shown: Sequence[Released], against: Sequence[Released], most_rows: int) -> list[Part]:
     """A part of each release; of one that found and one that counted the same rows, one of both.
 
-    against: earlier releases, of the first, of the second, and so on."""
+    against: earlier releases; each belongs to the first that it compares with and has none yet."""
     if len(against) > len(shown):
         raise UsageError(
             f"against: found {len(against)} releases for {len(shown)}; give one for each release"
         )
-    pairs = [*_with_counts([*zip_longest(shown, against)])]
+    pairs = [*_with_counts([*_with_earlier(shown, against)])]
     manifests = [release.manifest for (release, _), _ in pairs]
     wholes = [
         next((at for at in range(place) if _is_whole_of(manifests[at], each)), None)
@@ -207,6 +205,27 @@ def _part(
     meaning = meaning_of_numbers(release, tables)
     manifest = earlier.manifest if earlier else {}
     return Part(release, found, tables, meaning, changes, manifest, whole, is_rest=bool(rest_of))
+
+
+def _with_earlier(shown: Sequence[Released], against: Sequence[Released]) -> Iterator[Pair]:
+    """Each, with the first of the earlier releases that are left and compare with it."""
+    left, alone = [*against], []
+    for release in shown:
+        earlier = next((each for each in left if _compare(release, each)), None)
+        if earlier is None:
+            alone.append(release)
+        else:
+            left.remove(earlier)
+        yield release, earlier
+    if left:
+        sides_of(alone[0], left[0], None, None)  # raises an error that says why
+
+
+def _compare(later: Released, earlier: Released) -> bool:
+    try:
+        return bool(sides_of(later, earlier, None, None))
+    except UsageError:
+        return False
 
 
 def _with_counts(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Pair | None]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -21,6 +22,8 @@ _EVERY = re.compile(
 )
 _WORDS = {"=": "", "<=": "at most ", ">=": "at least ", "<": "below ", ">": "above ",
           "<>": "not ", "!=": "not "}  # fmt: skip
+_COMPARE = {"=": operator.eq, "<=": operator.le, ">=": operator.ge, "<": operator.lt,
+            ">": operator.gt, "<>": operator.ne, "!=": operator.ne}  # fmt: skip
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
            "October", "November", "December")  # fmt: skip
 
@@ -29,6 +32,43 @@ def rows_of(manifest: Mapping[str, Any]) -> str:
     """The rows that were read, or "" if these are all rows."""
     where = manifest.get("parameters", {}).get("content", {}).get("where")
     return "" if where is None else ", ".join(_in_words(str(where)))
+
+
+def may_share_rows(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | None:
+    """Whether a row can meet the conditions of both releases; None if that cannot be told. Where
+    both have one condition, or none, they are taken as of two files, or two states of a table: no
+    manifest says of which file it is."""
+    contents = [each.get("parameters", {}).get("content", {}) for each in (one, other)]
+    wheres = [content.get("where") or "" for content in contents]
+    if wheres[0] == wheres[1]:
+        return False
+    if not all(wheres):
+        return True
+    if not all(map(_is_plain, wheres)):
+        return None
+    bounds: dict[str, list[tuple[str, list[str]]]] = {}
+    for found in re.finditer(_ONE, " AND ".join(wheres)):
+        of_column = bounds.setdefault(_plain(found["name"]).lower(), [])
+        if found["listed"]:
+            of_column.append(("=", [*map(_plain, re.findall(_VALUE, found["listed"]))]))
+        elif found["sign"]:
+            of_column.append((found["sign"], [_plain(found["value"])]))
+        else:
+            of_column += [(">=", [_plain(found["first"])]), ("<=", [_plain(found["last"])])]
+    return all(map(_can_be_met, bounds.values()))
+
+
+def _can_be_met(bounds: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    """Whether one value can meet all of these comparisons, each with one of its values. Tried are
+    all of these values, and one before, between and after them."""
+    values = {value for _, values in bounds for value in values}
+    are_numbers = all(re.fullmatch(r"-?[0-9]+(\.[0-9]*)?", value) for value in values)
+    key: Callable[[str], Any] = float if are_numbers else str
+    place = {value: 2 * at + 1 for at, value in enumerate(sorted({*map(key, values)}))}
+    return any(
+        all(any(_COMPARE[sign](tried, place[key(each)]) for each in some) for sign, some in bounds)
+        for tried in range(2 * len(place) + 1)
+    )
 
 
 def _in_words(where: str) -> Iterator[str]:

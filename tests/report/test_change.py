@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
+from dphh.errors import Notice
 from dphh.report.moves import comparison
 from dphh.report.phrases import Found
 from dphh.report.sentences import are_periods
@@ -17,6 +18,11 @@ from tests.report.made import CONTENT, HOSTILE, Release, counted, within_country
 def of_run(release, run_id, **more):
     """The release as another run's, with other lines of its manifest."""
     return Release(release.table, {**release.manifest, "run_id": run_id, **more})
+
+
+def of_rows(where, release):
+    """The release as one of the rows that meet this condition."""
+    return of_run(release, where, parameters={"content": {**CONTENT, "where": where}})
 
 
 def told(frame):
@@ -179,9 +185,27 @@ def test_groups_that_do_not_compare_are_refused():
 
 
 def test_other_rows_are_another_where_and_control_characters_are_escaped():
-    now = counted({text: (5, 1, 9) for text in HOSTILE if text.split()})
-    asked = {"content": {**CONTENT, "where": "a = 1"}}
-    found = now.change(of_run(now, "earlier", parameters=asked))
+    now = of_rows("a = 2", counted({text: (5, 1, 9) for text in HOSTILE if text.split()}))
+    found = now.change(of_rows("a = 1", now))
     assert len(found) == len(now)
     assert "\\x1b[31mred\\x07" in found["item"]
     assert found.schema["tokens"] == pl.List(pl.String)
+
+
+def test_a_period_is_not_compared_with_one_that_has_rows_of_it():
+    of = counted({"a": (5, 1, 9)})
+    year = "day >= '2026-01-01' AND day < '2027-01-01'"
+    november = "day >= '2026-11-01' AND day < '2026-12-01'"
+    for later, earlier in (("", november), (november, ""), (year, november), (november, "b = 1")):
+        with pytest.raises(UsageError, match="rows may be in both"):
+            of_rows(later, of).change(of_rows(earlier, of))
+    of_rows(november, of).change(of_run(of_rows(november, of), "another state of the table"))
+
+
+def test_conditions_that_cannot_be_told_apart_are_said_to_be(recwarn):
+    november, odd = (of_rows(where, counted({"a": (5, 1, 9)})) for where in ("m = 11", "m % 2 = 1"))
+    november.change(odd)
+    assert "Whether some rows are in both cannot be told" in str(recwarn.pop(Notice).message)
+    said = " ".join(changes_in(november, odd, 9).split())
+    assert "expected not to have. Whether some rows are in both cannot be told" in said
+    assert "Whether some rows" not in changes_in(november, of_rows("m = 10", odd), 9)

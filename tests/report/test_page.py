@@ -151,7 +151,8 @@ def test_what_rose_is_said_beside_its_bar_and_against_which_rows():
     assert "new soup at most 25 people no number for October 2026 Numbers" in said
     assert "at most 5% is expected not to have" in said
     assert "▲" not in Seen(page_of(now)).text
-    alone = Seen(page_of(counted({"new soup": (5, 0, 25)}), against=[before])).text
+    alone = of_run(counted({"new soup": (5, 0, 25)}), "alone", ["date >= '2026-11-01'"])
+    alone = Seen(page_of(alone, against=[before])).text
     assert "no phrase is in both" in alone
     fell = Seen(page_of(before, against=[now])).text
     assert "no clear change: 1" in fell and "▼ fell: cold soup" in " ".join(fell.split())

@@ -5,6 +5,7 @@ from itertools import permutations
 
 import pytest
 
+from dphh import UsageError
 from dphh.report.page import page_of
 from dphh.report.parts import parts_of
 from dphh.report.terminal import report_text
@@ -145,3 +146,17 @@ def test_groups_follow_the_count_and_what_they_alone_have_comes_last(november):
         "no refund yet",
         "so nice",
     ]
+
+
+def test_an_earlier_release_belongs_to_the_one_whose_rows_are_others():
+    now, before = (of_run(around({"zip": 400}, 10), where, where=where)
+                   for where in ("m = 11", "m = 10"))  # fmt: skip
+    everything = of_run(around({"zip": 800}, 10), "e", "ngrams", where=None)
+    grouped = within_country({"zip": {"DE": (60, 40, 80)}})
+    whole, countries, november = parts_of([everything, grouped, now], [before], 9)
+    assert whole.changes is countries.changes is None
+    assert november.changes.before == "m 10"
+    text = text_of(page_of(everything, others=[grouped, now], against=[before]))
+    assert text.count("Not compared: no earlier release was given that is of other rows") == 2
+    with pytest.raises(UsageError, match="later release is of all rows, the earlier of m 10"):
+        page_of(everything, others=[grouped], against=[before])

@@ -3,7 +3,7 @@
 import pytest
 
 from dphh.reader.conditions import combined_condition
-from dphh.report.rows import rows_of
+from dphh.report.rows import may_share_rows, rows_of
 
 NOVEMBER = {"since": "date=2026-11-01", "until": "date=2026-12-01"}
 SAID = [
@@ -41,3 +41,35 @@ def test_conditions_are_said_in_words_or_as_they_were_written(asked, said):
 def test_what_somebody_wrote_into_a_manifest_is_shown_as_it_is(where):
     said = rows_of({"parameters": {"content": {"where": where}}})
     assert said == f"rows where {' '.join(where.split())}"
+
+
+NOVEMBER_SAYS = "day >= '2026-11-01' AND day < '2026-12-01'"
+
+
+@pytest.mark.parametrize(
+    "one, other, shared",
+    [
+        ("", "", False),
+        ("", "a = 1", True),
+        (NOVEMBER_SAYS, "day >= '2026-10-01' AND day < '2026-11-01'", False),
+        (NOVEMBER_SAYS, "day >= '2026-10-01' AND day < '2026-11-02'", True),
+        (NOVEMBER_SAYS, "day >= '2026-11-09' AND day < '2026-11-10'", True),
+        (NOVEMBER_SAYS, "day >= '2026-12-01'", False),
+        (NOVEMBER_SAYS, "day <= '2026-11-01'", True),
+        (NOVEMBER_SAYS, """("Day" < '2026-11-01'\n)""", False),
+        (NOVEMBER_SAYS, "stars = 1", True),
+        (f"{NOVEMBER_SAYS} AND stars = 1", f"stars = 2 AND {NOVEMBER_SAYS}", False),
+        ("week >= '9' AND week < '10'", "week >= '10' AND week < '11'", False),
+        ("stars < 3", "stars >= 10", False),
+        ("stars IN (1, 2)", "stars IN (3, 4)", False),
+        ("stars IN (1, 2)", "stars IN (2, 3)", True),
+        ("stars BETWEEN 1 AND 2", "stars > 2", False),
+        ("country = 'DE'", "country <> 'DE'", False),
+        ("country = 'DE'", "country != 'FR'", True),
+        ("a = 1 OR b = 2", "a = 3", None),
+        (NOVEMBER_SAYS, "date_trunc('month', day) = '2026-10-01'", None),
+    ],
+)
+def test_whether_rows_meet_two_conditions(one, other, shared):
+    manifests = [{"parameters": {"content": {"where": where}}} for where in (one, other)]
+    assert may_share_rows(*manifests) is may_share_rows(*manifests[::-1]) is shared
