@@ -215,10 +215,13 @@ def macro_sql(macro: Macro, source_sql: str, *, temporary: bool = False) -> str:
     # What is missing is NULL, too, so that dphh says what is missing, and not DuckDB.
     parameters = ", ".join(f'"{name}" := NULL' for name in macro.parameters)
     kind = "TEMP MACRO" if temporary else "MACRO"
+    # The error is raised below an unnest, because DuckDB evaluates a statement's own conditions
+    # before a WHERE of the macro, and they would drop the row that has the refusal.
     return (
         f"CREATE OR REPLACE {kind} dphh_{macro.name}({parameters}) AS TABLE "
-        f"SELECT * EXCLUDE (refused) FROM {source_sql} "
-        "WHERE CASE WHEN refused IS NULL THEN true ELSE error(refused) END;\n"
+        "SELECT * EXCLUDE (refused) FROM (SELECT unnest(CASE WHEN answer.refused IS NULL "
+        "THEN [answer] ELSE error(answer.refused) END, recursive := true) "
+        f"FROM {source_sql} AS answer);\n"
         f"COMMENT ON MACRO TABLE dphh_{macro.name} IS {literal(macro.comment)};\n"
     )
 

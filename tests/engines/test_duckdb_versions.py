@@ -60,6 +60,7 @@ from tests.engines.test_which_rows import (
 from tests.unit.test_connect import (
     con,
     test_a_macro_that_runs_after_many_results_keeps_nobody_waiting,
+    test_a_refusal_fails_the_statement_whatever_else_it_asks,
     test_cursors_asking_at_once_pay_once,
     texts,
 )

@@ -59,6 +59,54 @@ def test_a_query_draws_once_however_often_it_mentions_it_and_not_where_it_asks_f
     assert len(ledger.runs()) == runs
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM {}",
+        "FROM {} WHERE score > 1000",
+        "FROM {} WHERE item LIKE 'D%' LIMIT 1",
+        "SELECT count(*) FROM {} WHERE level >= 1",
+        "SELECT any_value(item) FILTER (score > 3) FROM {}",
+        "FROM {} QUALIFY row_number() OVER (ORDER BY score) > 9",
+        "SELECT item FROM {} GROUP BY item HAVING sum(score) > 5",
+        "WITH found AS (FROM {}) FROM found WHERE score > 1",
+        "WITH found AS MATERIALIZED (FROM {}) FROM found WHERE score > 1",
+        "FROM mine LEFT JOIN {} found USING (item) WHERE found.score > 10",
+        "FROM mine JOIN {} found USING (item) WHERE found.score > 10",
+        "FROM mine WHERE EXISTS (FROM {} found WHERE found.item = mine.item AND score > 1)",
+        "FROM mine WHERE NOT EXISTS (FROM {} WHERE score > 1)",
+        "FROM mine WHERE item IN (SELECT item FROM {} WHERE score > 1)",
+        "SELECT (SELECT max(score) FROM {} WHERE score > 1)",
+        "COPY (FROM {} WHERE score > 1) TO 'written.csv'",
+        "CREATE TABLE kept AS FROM {} WHERE score > 1",
+        "INSERT INTO mine SELECT item FROM {} WHERE score > 1",
+        "DELETE FROM mine WHERE item NOT IN (SELECT item FROM {} WHERE score > 1)",
+    ],
+)
+def test_a_refusal_fails_the_statement_whatever_else_it_asks(
+    con, ledger, query, tmp_path, monkeypatch
+):
+    """The row that brings a refusal is NULL in all other columns: a condition must not drop it."""
+    monkeypatch.chdir(tmp_path)
+    con.execute("CREATE TABLE mine AS SELECT 'cat' AS item")
+    with pytest.raises(duckdb.InvalidInputException) as told:
+        con.execute(query.format(ITEMS.replace("1.0", "50")))
+    assert str(told.value).startswith("Invalid Input Error: Refused: epsilon 50, delta 1e-06 would")
+    assert str(told.value).count("Nothing was spent") == 1
+    assert con.execute("FROM mine").fetchall() == [("cat",)] and not ledger.runs()
+
+
+def test_macros_that_are_free_fail_whatever_condition_stands_behind_them(tmp_path):
+    con = dphh.connect(tmp_path / "missing.sqlite")
+    for macro, condition, words in (
+        ("dphh_ledger()", "used > 0.9", "no ledger at"),
+        ("dphh_verify('missing')", "waits", "missing could not be read"),
+        ("dphh_check('missing')", "verdict <> 'good'", "no ledger at"),
+    ):
+        with pytest.raises(duckdb.InvalidInputException, match=words):
+            con.sql(f"FROM {macro}").filter(condition).fetchall()
+
+
 def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(con, ledger):
     relation = con.sql(f"FROM {ITEMS}")
     assert relation.fetchall() == relation.fetchall()
