@@ -88,7 +88,7 @@ def renamed(table: str, name: str) -> str:
     return f"ALTER TABLE {table} RENAME TO {name};"
 
 
-def planned(level: Level, purpose: str, **others: Any) -> dict[str, Any]:
+def parameters_of(level: Level, purpose: str, **others: Any) -> dict[str, Any]:
     """What a level's fields give to the parameters of its steps, with these others."""
     fields = {_PARAMETERS.get(name, name): value for name, value in vars(level).items()}
     known = {name: value for name, value in fields.items() if value is not None}
@@ -98,4 +98,4 @@ def planned(level: Level, purpose: str, **others: Any) -> dict[str, Any]:
 def steps_of(level: Level, purpose: str, *steps: str, **others: Any) -> list[Step]:
     """Steps of a level's draw, with what the plan knows of their parameters. What follows from
     releases, or is secret, is left out."""
-    return [(step, planned(level, purpose, **others)) for step in steps]
+    return [(step, parameters_of(level, purpose, **others)) for step in steps]

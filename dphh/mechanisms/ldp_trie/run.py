@@ -19,7 +19,7 @@ from dphh.columns import LDP_TRIE_SCHEMA
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import CorpusError
 from dphh.mechanisms.ldp_trie.levels import LocalLevel
-from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, planned
+from dphh.mechanisms.running import BEFORE_LEVELS, Draws, LevelDone, parameters_of
 from dphh.price import Price
 from dphh.udfs.noise.randomness import SEATS
 from dphh.udfs.rules.reports import estimated_holders
@@ -164,7 +164,7 @@ def seating_of(characters: Sequence[str], seats: int) -> dict[str, Any]:
 def asked_of(level: LocalLevel, purpose: str) -> dict[str, Any]:
     """The parameters of a level's steps that the plan knows."""
     last_seat = level.first_seat + level.users
-    return planned(level, purpose, last_seat=last_seat, domain=level.domain)
+    return parameters_of(level, purpose, last_seat=last_seat, domain=level.domain)
 
 
 def ldp_trie_draws(price: Price) -> Draws:

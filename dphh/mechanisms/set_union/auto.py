@@ -22,7 +22,7 @@ import pyarrow as pa
 from dphh.engines.host import DrawOnce, Host
 from dphh.errors import UsageError
 from dphh.mechanisms.counts.of_found import CountsOptions
-from dphh.mechanisms.running import Draws, integer_columns, planned, steps_of
+from dphh.mechanisms.running import Draws, integer_columns, parameters_of, steps_of
 from dphh.mechanisms.set_union import adaptive
 from dphh.mechanisms.set_union.draws import draw_in_order, draws_in_order
 from dphh.mechanisms.set_union.levels import (
@@ -173,7 +173,7 @@ def run(levels: Sequence[SetUnionLevel], host: Host, once: DrawOnce) -> Iterator
 
 def draw_buckets(host: Host, first: ChoiceLevel) -> Any:
     """Draw the noised sum (key, noisy) of every bucket."""
-    host.run("buckets_of_choice", **planned(first, "items/choice"))
+    host.run("buckets_of_choice", **parameters_of(first, "items/choice"))
     # noised (key, noisy)
     drawn = host.take("counts_drawn")
     host.drop("noised")

@@ -16,7 +16,7 @@ from dphh.mechanisms.running import (
     Step,
     as_array,
     integer_columns,
-    planned,
+    parameters_of,
     renamed,
     steps_of,
 )
@@ -130,7 +130,7 @@ def _reweighing(earlier: Sequence[RoundNoise], level: SetUnionLevel) -> dict[str
 
 def bounding_parameters(host: Host, level: Any, purpose: str) -> dict[str, Any]:
     """The parameters of a step that bounds and weighs users and draws the noise of their sums."""
-    return planned(level, purpose, salt=drawn_salt(host, purpose))
+    return parameters_of(level, purpose, salt=drawn_salt(host, purpose))
 
 
 def drawn_salt(host: Host, purpose: str) -> Lookup:

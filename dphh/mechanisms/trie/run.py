@@ -17,7 +17,7 @@ from dphh.mechanisms.running import (
     Draws,
     LevelDone,
     as_array,
-    planned,
+    parameters_of,
     renamed,
     steps_of,
 )
@@ -86,7 +86,7 @@ def _choose_sequences(host: Host, choice: SequenceChoice) -> None:
 def grow_by_coins(host: Host, level: VoteLevel, purpose: str) -> Any:
     """Each user tosses a coin, and votes if it shows heads. Returns the prefixes with enough votes:
     an Arrow table (node, token, ended)."""
-    host.run("trie_votes", **planned(level, purpose))
+    host.run("trie_votes", **parameters_of(level, purpose))
     # votes (node, token, ended, votes)
     grown = host.take("grown", theta=level.theta)
     host.drop("votes")

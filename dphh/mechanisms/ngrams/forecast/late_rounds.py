@@ -66,7 +66,7 @@ class Undecided:
     def estimates(self) -> RowEstimates:
         return rows_of_cells(self.drawn, self.cells, self.sizes)
 
-    def planned(self, squared_norm: float) -> RoundPlan:
+    def plan_within(self, squared_norm: float) -> RoundPlan:
         """The plan of a round in which users spend this much."""
         rows, masses = self.estimates.rows, self.drawn.view.distributions.masses
         sigma = self.level.planned.sigma_grid / squared_norm**0.5
@@ -74,7 +74,7 @@ class Undecided:
 
     def worth(self, purse: float) -> float:
         """How many more grams would be found if users spent a whole purse, not half of it."""
-        half, whole = (self.planned(part).finds for part in (purse / 2, purse))
+        half, whole = (self.plan_within(part).finds for part in (purse / 2, purse))
         return max(whole - half, 1.0)
 
 
@@ -182,7 +182,7 @@ def draw_late_rounds(
 def _draw_late_round(
     host: Host, each: Undecided, spending: Spending, squared_norm: float
 ) -> tuple[Integers, Floats]:
-    level, rows, plan = each.level.planned, each.estimates.rows, each.planned(squared_norm)
+    level, rows, plan = each.level.planned, each.estimates.rows, each.plan_within(squared_norm)
     for table in KEPT_TABLES:
         host.rename_replacing(f"{table}_{level.level}", table)
     passed = draw_planned_round(

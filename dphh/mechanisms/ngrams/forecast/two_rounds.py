@@ -179,7 +179,7 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     views = _views_by_partition(level, cell_sizes, list_sizes, first_sigma)
 
     @cache
-    def planned(view: PartitionView, most_spurious: float, squared_norm: float) -> RoundPlan:
+    def plan_by(view: PartitionView, most_spurious: float, squared_norm: float) -> RoundPlan:
         sigma = sigma_grid / squared_norm**0.5
         masses = view.distributions.masses
         return plan_round(view.rows, masses, sigma, most_spurious, scaled_weights)
@@ -187,16 +187,16 @@ def draw_two_rounds(host: Host, level: TwoRoundLevel, purpose: str) -> Drawn:
     # Any rule may choose the view, because it sees only round 1's outputs and earlier releases.
     even = purses.mean(less=spent_in_round_1) / (level.levels_after + 1)
     most_spurious = level.most_spurious(cell_sizes)
-    view = max(views, key=lambda view: planned(view, most_spurious, even).finds)
-    finds = planned(view, most_spurious, even).finds
+    view = max(views, key=lambda view: plan_by(view, most_spurious, even).finds)
+    finds = plan_by(view, most_spurious, even).finds
     most_spurious = level.most_spurious(cell_sizes, finds)
     if level.planned.level > 1:
-        at_twice = planned(view, most_spurious, 2 * even).finds
+        at_twice = plan_by(view, most_spurious, 2 * even).finds
         last = level.planned.level + level.levels_after
         parts = parts_of_round_2(level.planned.level, last, finds, at_twice, level.below)
         spending = replace(spending, parts=tuple(int(part * ONE_PART) for part in parts))
     squared_norm = purses.mean_spent(spending.parts, less=spent_in_round_1)
-    plan = planned(view, most_spurious, squared_norm)
+    plan = plan_by(view, most_spurious, squared_norm)
 
     cells = np.arange(cell_sizes.size)
     others: list[tuple[int, int, int]] = []
