@@ -7,16 +7,18 @@ the purses that users get. Draws are seen in this process alone: on DuckDB, thro
 registered, and in Polars.
 """
 
+import re
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +26,8 @@ import numpy as np
 import polars as pl
 
 from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
+from dphh.engines.duckdb.host import DuckDBHost
+from dphh.sql import query
 from dphh.testing import SeededRandomness
 from dphh.udfs.rules.forecast import full_purses
 from tests.engines.forecasts import Seen, watched_rounds
@@ -325,3 +329,29 @@ def ran(engine: str, case: Case, folder: Path, *, is_test: bool = False) -> Run:
     assert entry.state == "settled"
     assert release.manifest["events"] == [event.to_json() for event in entry.events]
     return Run(plan, case.rows, release, asked, entry.events)
+
+
+#: The seed of a run that several tests look at.
+SEED = 11
+
+
+@cache
+def seeded_on_duckdb(case: str) -> tuple[Plan, Release, list[tuple[str, dict[str, Any]]]]:
+    """A case's plan and its release, made once for all tests; and the steps that DuckDB ran for it,
+    each with the parameters that its query names."""
+    executed = []
+
+    def telling(verb: str) -> Any:
+        shipped = getattr(DuckDBHost, verb)
+
+        def told(self: DuckDBHost, name: str, **parameters: Any) -> Any:
+            named = set(re.findall(r"\$(\w+)", re.sub("--.*", "", query(name))))
+            executed.append((name, {key: parameters[key] for key in named & parameters.keys()}))
+            return shipped(self, name, **parameters)
+
+        return patch.object(DuckDBHost, verb, told)
+
+    with TemporaryDirectory() as folder, telling("run"), telling("take"):
+        plan = CASES[case].plan(corpus_of(Path(folder), CASES[case].rows))
+        release = plan.run(engine="duckdb", randomness=SeededRandomness(SEED))
+    return plan, release, executed

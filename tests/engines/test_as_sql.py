@@ -1,8 +1,6 @@
 """A plan as SQL: the queries that a run executes."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 
 import click.testing
@@ -15,16 +13,14 @@ from hypothesis import strategies as st
 from dphh import Corpus
 from dphh.as_sql import PLAN_SQL_HEADING, with_values
 from dphh.cli import cli
-from dphh.engines.duckdb.host import DuckDBHost
 from dphh.engines.host import Lookup
 from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.ladder.rungs import first_ladder
 from dphh.mechanisms.ngrams.levels import PrunedLevel
 from dphh.registry import draws_of
 from dphh.sql import query
-from dphh.testing import SeededRandomness
 from dphh.udfs.noise.table import rounded_gaussian
-from tests.engines.recorded_runs import CASES, corpus_of
+from tests.engines.recorded_runs import CASES, corpus_of, seeded_on_duckdb
 from tests.specification import specified
 
 NOWHERE = Corpus("nowhere/*.parquet", user="who", text="what", as_="list")
@@ -39,30 +35,11 @@ def _comments(text: str) -> str:
 WHOLE = [name for name in CASES if not re.search("nothing|one round|ends|alone|stops", name)]
 
 
-@contextmanager
-def watched(monkeypatch) -> Iterator[list]:
-    """The steps that DuckDB runs, with the parameters that each names."""
-    seen = []
-    with monkeypatch.context() as patched:
-        for verb in ("run", "take"):
-            shipped = getattr(DuckDBHost, verb)
-
-            def told(self, name, shipped=shipped, **parameters):
-                named = set(re.findall(r"\$(\w+)", re.sub("--.*", "", query(name))))
-                seen.append((name, {key: parameters[key] for key in named & parameters.keys()}))
-                return shipped(self, name, **parameters)
-
-            patched.setattr(DuckDBHost, verb, told)
-        yield seen
-
-
 @pytest.mark.parametrize("case", WHOLE)
-def test_what_is_shown_is_what_a_run_executes(tmp_path, monkeypatch, case):
+def test_what_is_shown_is_what_a_run_executes(case):
     """In the same order, with the same values: no list stays behind the run that it is beside."""
-    plan = CASES[case].plan(corpus_of(tmp_path, CASES[case].rows))
+    plan, _, executed = seeded_on_duckdb(case)
     sections = dict(draws_of(plan.price))
-    with watched(monkeypatch) as executed:
-        plan.run(engine="duckdb", randomness=SeededRandomness(11))
     # These runs find much. What released nothing may end a run; what is conditional may be absent.
     much = (asked for title, asked in sections.items() if "if little" not in title)
     left = iter([step for asked in much for step in asked])

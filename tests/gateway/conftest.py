@@ -144,6 +144,11 @@ class Place:
         self.ledger.set_share("long", "alice", 4.0, 1e-5)
         return {"corpus": "long", "max_n": 6, "epsilon": 1.0, "delta": 1e-8}
 
+    def hold_up(self) -> None:
+        """Make the file of `reviews` a pipe: a run of it waits until somebody writes to that."""
+        (self.folder / "reviews.parquet").unlink()
+        os.mkfifo(self.folder / "reviews.parquet")
+
     def states(self) -> list[str]:
         return [run.state for run in self.ledger.runs()]
 
@@ -162,6 +167,7 @@ class Served:
         program = DPHH if time is None else [sys.executable, "-c", IMPATIENT, time]
         limit = [] if files is None else ["prlimit", f"--nofile={files}"]
         asked = [*limit, *program, "serve", "--port", str(place.port), *ledger, *more]
+        self.place = place
         self.process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, process_group=0)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
@@ -175,6 +181,9 @@ class Served:
     def end(self, number: int = signal.SIGTERM) -> str:
         if self.process.poll() is None:
             os.kill(self.process.pid, number)
+        # A run that was held up fails now, and its process ends with the server.
+        with suppress(OSError):
+            os.close(os.open(self.place.folder / "reviews.parquet", os.O_WRONLY | os.O_NONBLOCK))
         _, said = self.process.communicate(timeout=60)
         return said
 

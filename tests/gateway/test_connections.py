@@ -1,7 +1,6 @@
 """What strangers and rude clients do on the wire holds up nobody else."""
 
 import logging
-import os
 import signal
 import socket
 from contextlib import ExitStack
@@ -40,8 +39,7 @@ def test_1100_silent_connections_at_1024_files_stop_nobody_and_write_no_log(own)
 
 def test_a_stranger_has_seconds_and_one_with_a_token_has_more(own):
     server = own.serve(time="connections STRANGERS_SECONDS 1")
-    (own.folder / "reviews.parquet").unlink()
-    os.mkfifo(own.folder / "reviews.parquet")  # a run waits until this has a writer
+    own.hold_up()
     asking = own.later("items", corpus="reviews", epsilon=0.3, delta=1e-8)
     until(lambda: len(server.workers()) == 3)  # a planner, a runner, and Python's own tracker
     with ExitStack() as opened:

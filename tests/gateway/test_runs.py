@@ -47,9 +47,8 @@ def test_others_do_not_wait_for_absurd_plans(own):
 
 
 def test_others_do_not_wait_for_anothers_run(own):
-    server, pipe = own.serve(), own.folder / "reviews.parquet"
-    pipe.unlink()
-    os.mkfifo(pipe)  # a run waits until somebody writes to it
+    server = own.serve()
+    own.hold_up()
     waiting = own.later("items", corpus="reviews", epsilon=0.3, delta=1e-8)
     until(lambda: len(server.workers()) == 3)  # a planner, a runner, and Python's own tracker
     assert own.ask("items", "bob", **LETTERS).status == 200
@@ -105,9 +104,10 @@ def test_pricing_that_takes_too_long_is_to_be_asked_again_later(own):
 
 
 def test_more_requests_at_once_than_are_allowed_are_told_so(own):
-    options = own.long_request()
     own.serve()
-    asked = [own.later("ngrams", **options | {"epsilon": 0.01 + n / 1e6}) for n in range(11)]
+    own.hold_up()
+    reviews = {"corpus": "reviews", "delta": 1e-8}
+    asked = [own.later("items", epsilon=0.01 + n / 1e6, **reviews) for n in range(11)]
     until(lambda: sum(each.done() and each.result().status == 429 for each in asked) == 3)
     refused = own.ask("ledger")
     assert refused.status == 429 and "retry-after" in refused.headers

@@ -1,7 +1,7 @@
 """A release of every verb and option, found and empty, of a tiny corpus and one seed."""
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 import polars as pl
 
@@ -36,46 +36,48 @@ def corpus_of(users: int, **how: str) -> Corpus:
     return Corpus(pl.DataFrame(rows, schema), user="who", **(how or {"text": "what"}))
 
 
-def plans(users: int) -> Iterator[tuple[str, Plan]]:
+def plans(users: int) -> Iterator[tuple[str, Callable[[], Plan]]]:
+    """Each is priced when it is called."""
     words = corpus_of(users)
     lists = corpus_of(users, text="list", as_="list")
     whole = corpus_of(users, item="what")
     prior = {"prior": PRIOR, "prior_is_public": True}
     for method in ("auto", "gaussian", "sips", "adaptive"):
-        yield f"items {method}", items(words, method=method, **BUDGET)
-    yield "items single", items(whole, max_items=1, **BUDGET)
-    yield "items of lists", items(lists, **BUDGET)
+        yield f"items {method}", partial(items, words, method=method, **BUDGET)
+    yield "items single", partial(items, whole, max_items=1, **BUDGET)
+    yield "items of lists", partial(items, lists, **BUDGET)
     for said, how in COUNTED.items():
-        yield f"{said}items", items(words, **how, **BUDGET)
-        yield f"{said}items with a prior", items(words, **how, **prior, **BUDGET)
-        yield f"{said}ngrams", ngrams(words, max_n=3, **how, **BUDGET)
-        yield f"{said}ngrams with a prior", ngrams(words, max_n=3, **how, **prior, **BUDGET)
-        yield f"{said}dpne", ngrams(words, max_n=3, method="dpne", **how, **BUDGET)
+        yield f"{said}items", partial(items, words, **how, **BUDGET)
+        yield f"{said}items with a prior", partial(items, words, **how, **prior, **BUDGET)
+        yield f"{said}ngrams", partial(ngrams, words, max_n=3, **how, **BUDGET)
+        by_list = partial(ngrams, words, max_n=3, **prior)
+        yield f"{said}ngrams with a prior", partial(by_list, **how, **BUDGET)
+        yield f"{said}dpne", partial(ngrams, words, max_n=3, method="dpne", **how, **BUDGET)
         domain = {option: value for option, value in how.items() if option != "counts"}
-        yield f"{said}domain", items(lists, domain=GIVEN, **domain, **BUDGET)
+        yield f"{said}domain", partial(items, lists, domain=GIVEN, **domain, **BUDGET)
         if "min_users" not in how:
-            yield f"{said}trie", trie(words, max_length=4, **how, **BUDGET)
-            yield f"{said}trie of characters", trie(whole, max_length=4, **how, **BUDGET)
-    yield "ngrams of lists", ngrams(lists, max_n=2, **BUDGET)
-    yield "counts", counts(lists, of=GIVEN, **BUDGET)
-    yield "grouped counts", counts(words, of=["see", "you"], **GROUPS, **BUDGET)
+            yield f"{said}trie", partial(trie, words, max_length=4, **how, **BUDGET)
+            yield f"{said}trie of characters", partial(trie, whole, max_length=4, **how, **BUDGET)
+    yield "ngrams of lists", partial(ngrams, lists, max_n=2, **BUDGET)
+    yield "counts", partial(counts, lists, of=GIVEN, **BUDGET)
+    yield "grouped counts", partial(counts, words, of=["see", "you"], **GROUPS, **BUDGET)
     together = {"simultaneous": True, "max_held": 1, "confidence": 0.9}
-    yield "counts together", counts(words, of=["see", "you", "new"], **together, **BUDGET)
+    yield "counts together", partial(counts, words, of=["see", "you", "new"], **together, **BUDGET)
     for passes in (1, 2):
         asked = {"max_length": 3, "keep": 9, "passes": passes, "known": ["zz"], "pad": True}
         per_level = {"users_per_level": 90, "contributions": 1, "delta": 1e-6}
-        yield f"ldp_trie {passes}", ldp_trie(whole, user_epsilon=2.0, **asked, **per_level)
+        yield f"ldp_trie {passes}", partial(ldp_trie, whole, user_epsilon=2.0, **asked, **per_level)
 
 
 @cache
-def plans_by_name(users: int) -> dict[str, Plan]:
+def plans_by_name(users: int) -> dict[str, Callable[[], Plan]]:
     return dict(plans(users))
 
 
 @cache
 def release_of(users: int, name: str) -> Release:
     """Each is made once for all tests; its ledger is that of the test which asks first."""
-    return plans_by_name(users)[name].run(engine="polars", randomness=SeededRandomness(1))
+    return plans_by_name(users)[name]().run(engine="polars", randomness=SeededRandomness(1))
 
 
 EVERY = [(users, name) for users in NAMES for name in plans_by_name(0)]
