@@ -21,6 +21,11 @@ COUNTED = {
 #: Two of these are lists whose texts are the same.
 GIVEN = [["see"], ["never"], ["see", "you"], ["new york", "city"], ["new", "york city"]]
 PRIOR = pl.DataFrame({"item": ["see", "you", "later", "see you"], "count": [9, 9, 4, 3]})
+READINGS = {
+    "words": {"text": "what"},
+    "list": {"text": "list", "as_": "list"},
+    "whole": {"item": "what"},
+}
 NAMES = {0: "no users", 900: "900 users"}
 
 
@@ -33,14 +38,12 @@ def corpus_of(users: int, **how: str) -> Corpus:
         ]
     ]
     schema = {"who": pl.Int64, "what": pl.String, "list": pl.List(pl.String), "country": pl.String}
-    return Corpus(pl.DataFrame(rows, schema), user="who", **(how or {"text": "what"}))
+    return Corpus(pl.DataFrame(rows, schema), user="who", **(how or READINGS["words"]))
 
 
-def plans(users: int) -> Iterator[tuple[str, Callable[[], Plan]]]:
-    """Each is priced when it is called."""
-    words = corpus_of(users)
-    lists = corpus_of(users, text="list", as_="list")
-    whole = corpus_of(users, item="what")
+def plans() -> Iterator[tuple[str, Callable[[], Plan]]]:
+    """Of nobody, each priced when it is called."""
+    words, lists, whole = (corpus_of(0, **how) for how in READINGS.values())
     prior = {"prior": PRIOR, "prior_is_public": True}
     for method in ("auto", "gaussian", "sips", "adaptive"):
         yield f"items {method}", partial(items, words, method=method, **BUDGET)
@@ -69,15 +72,21 @@ def plans(users: int) -> Iterator[tuple[str, Callable[[], Plan]]]:
         yield f"ldp_trie {passes}", partial(ldp_trie, whole, user_epsilon=2.0, **asked, **per_level)
 
 
+PLANS = dict(plans())
+
+
 @cache
-def plans_by_name(users: int) -> dict[str, Callable[[], Plan]]:
-    return dict(plans(users))
+def plan_of(name: str) -> Plan:
+    return PLANS[name]()
 
 
 @cache
 def release_of(users: int, name: str) -> Release:
     """Each is made once for all tests; its ledger is that of the test which asks first."""
-    return plans_by_name(users)[name]().run(engine="polars", randomness=SeededRandomness(1))
+    plan = plan_of(name)
+    assert plan.corpus is not None
+    corpus = corpus_of(users, **READINGS[plan.corpus.content.reading])
+    return plan.run(corpus=corpus, engine="polars", randomness=SeededRandomness(1))
 
 
-EVERY = [(users, name) for users in NAMES for name in plans_by_name(0)]
+EVERY = [(users, name) for users in NAMES for name in PLANS]

@@ -12,7 +12,7 @@ from dphh.report.phrases import found_in
 from dphh.report.terminal import release_text
 from dphh.report.wordings import runs
 from dphh.wording.lines import terminal_columns
-from tests.report.every import BUDGET, EVERY, NAMES, corpus_of, release_of
+from tests.report.every import BUDGET, EVERY, NAMES, READINGS, corpus_of, release_of
 from tests.report.made import Seen
 
 
@@ -72,10 +72,7 @@ def _shown_or_folded(release):
 
 def _reading(release):
     """A corpus that is read as the release's was."""
-    content = release.manifest["parameters"]["content"]
-    if content["reading"] == "list":
-        return corpus_of(0, text="list", as_="list")
-    return corpus_of(0, **{"item" if content["reading"] == "whole" else "text": "what"})
+    return corpus_of(0, **READINGS[release.manifest["parameters"]["content"]["reading"]])
 
 
 def _used_or_refused(refusal, *, is_used):

@@ -1,21 +1,34 @@
 """A release that was edited is refused: it contradicts itself, or what the ledger has stored."""
 
 import json
+import shutil
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from dphh import Release, UsageError, counts, items, ldp_trie, ngrams, trie, verify
+from dphh import Corpus, Ledger, Release, UsageError, counts, items, ldp_trie, ngrams, trie, verify
 from dphh.columns import DIGEST_FIELD, digest_of
 from dphh.consistency import check_consistency
 
 TEXTS = [(who, "see you later my friend") for who in range(900)]
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The ledger of a run, and the run's folder."""
+    folder = tmp_path_factory.mktemp("saved")
+    corpus = Corpus(pl.DataFrame(TEXTS, ["who", "what"], orient="row"), user="who", text="what")
+    plan = ngrams(corpus, max_n=3, epsilon=1.0, delta=1e-6, counts=0.3)
+    plan.run(ledger=Ledger(folder / "ledger", create=True), out=folder / "out")
+    return folder
+
+
 @pytest.fixture
-def made(written, ledger, tmp_path):
-    plan = ngrams(written(TEXTS), max_n=3, epsilon=1.0, delta=1e-6, counts=0.3)
-    return plan.run(ledger=ledger, out=tmp_path / "out")
+def made(saved, ledger, tmp_path):
+    ledger.path.parent.mkdir(parents=True)
+    shutil.copy(saved / "ledger", ledger.path)
+    return Release.load(shutil.copytree(saved / "out", tmp_path / "out"))
 
 
 def each_verb(corpus):
