@@ -176,13 +176,15 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_power_cut() -> Iterator[str]:
-    """Ledgers do not wait for the disk here, which took most of a test's time: what a killed
-    process has written stays written, and nobody pulls the plug. Gives the setting of the product.
+    """Ledgers and files do not wait for the disk here, which took most of a test's time: what a
+    killed process has written stays written, and nobody pulls the plug. Gives the setting of the
+    product.
     """
     shipped = schema.SYNCHRONOUS
-    schema.SYNCHRONOUS = "OFF"
-    yield shipped
-    schema.SYNCHRONOUS = shipped
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(schema, "SYNCHRONOUS", "OFF")
+        patched.setattr(os, "fsync", lambda file: None)
+        yield shipped
 
 
 @pytest.fixture(autouse=True)

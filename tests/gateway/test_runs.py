@@ -10,25 +10,28 @@ import pytest
 from tests.gateway.conftest import until
 
 
-def test_those_who_ask_the_same_at_once_wait_for_one_run(own):
-    own.serve()
+def test_those_who_ask_the_same_at_once_wait_for_one_run(place):
     asked = {"corpus": "reviews", "epsilon": 0.3, "delta": 1e-8}
-    waiting = [own.later("items", who, **asked) for who in ["alice"] * 6 + ["bob"] * 2]
+    before = {who: place.spent(who)["reviews"] for who in ("alice", "bob")}
+    waiting = [place.later("items", who, **asked) for who in ["alice"] * 6 + ["bob"] * 2]
     found = [each.result(240) for each in waiting]
     assert {answer.status for answer in found} == {200}
     assert len({answer.body for answer in found[:6]}) == 1 and found[6].body == found[7].body
-    assert own.states() == ["settled"] * 2
-    assert (own.spent("alice")["reviews"], own.spent("bob")["reviews"]) == (1, 1)
+    assert {*place.states()} == {"settled"}
+    assert {who: place.spent(who)["reviews"] - runs for who, runs in before.items()} == {
+        "alice": 1,
+        "bob": 1,
+    }
 
 
-def test_the_same_request_of_changed_files_is_another_run(own):
-    own.serve()
+def test_the_same_request_of_changed_files_is_another_run(place):
+    before = place.spent()["reviews"]
     for _ in range(2):
-        assert own.items(epsilon=0.3).status == 200
-    assert own.states() == ["settled"]
-    os.utime(own.folder / "reviews.parquet", (0, 0))
-    assert own.items(epsilon=0.3).status == 200
-    assert own.states() == ["settled"] * 2
+        assert place.items(epsilon=0.4).status == 200
+    assert place.spent()["reviews"] == before + 1
+    os.utime(place.folder / "reviews.parquet", (0, 0))
+    assert place.items(epsilon=0.4).status == 200
+    assert place.spent()["reviews"] == before + 2
 
 
 ABSURD = {"corpus": "reviews", "epsilon": 1, "delta": 1e-8, "max_length": 1000}
