@@ -23,13 +23,13 @@ def exact_tail(sigma: int, k: int) -> mpf:
         return mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2
 
 
-def curve(epsilon: ArrayLike, mu: float) -> np.ndarray:
+def curve(epsilon: ArrayLike, mu: ArrayLike) -> np.ndarray:
     """The delta of N(0, 1) and N(mu, 1) at epsilon (Balle & Wang 2018)."""
-    epsilon = np.asarray(epsilon, dtype=float)
-    if mu == 0:
-        return np.maximum(0, -np.expm1(epsilon))
-    second = np.exp(epsilon + norm.logsf(epsilon / mu + mu / 2))
-    return norm.sf(epsilon / mu - mu / 2) - second
+    epsilon, mu = np.asarray(epsilon, dtype=float), np.asarray(mu, dtype=float)
+    by = np.where(mu == 0, 1.0, mu)
+    second = np.exp(epsilon + norm.logsf(epsilon / by + mu / 2))
+    apart = norm.sf(epsilon / by - mu / 2) - second
+    return np.where(mu == 0, np.maximum(0, -np.expm1(epsilon)), apart)
 
 
 class Scripted:

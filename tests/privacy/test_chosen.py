@@ -24,6 +24,7 @@ def chosen(noised, lost, weighing, sigma, least, families):
     return shown, users, low, high
 
 
+@cache
 def margin(sigma, failing):
     """The least m for which round(N(0, sigma^2)) > m is as seldom as that."""
     return ceil(norm.isf(failing) * sigma - 0.5)

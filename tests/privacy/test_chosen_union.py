@@ -28,16 +28,12 @@ def attacked(epsilon: float, event: ChosenUnionEvent, more: float = 0.0) -> floa
     release, where a Gaussian of mu `more` comes last."""
     first, shares = 1 / event.before, np.linspace(0, 1, 33)
 
-    def worst(left: float) -> float:
-        ways = [
-            (share * event.delta, math.hypot(math.sqrt(1 - share) / event.sigma, more))
-            for share in shares
-        ]
-        ways.append((event.rounds_delta, math.hypot(1 / event.rounds_sigma, more)))
-        return max(new + (1 - new) * float(curve(left, mu)) for new, mu in ways)
+    new = np.append(shares * event.delta, event.rounds_delta)
+    mu = np.hypot(np.append(np.sqrt(1 - shares) / event.sigma, 1 / event.rounds_sigma), more)
 
     def at(normal: float) -> float:
-        return float(norm.pdf(normal)) * worst(epsilon - first * normal - first**2 / 2)
+        left = epsilon - first * normal - first**2 / 2
+        return float(norm.pdf(normal) * (new + (1 - new) * curve(left, mu)).max())
 
     return float(quad(at, -9, 9, limit=400, epsrel=1e-6)[0])
 
