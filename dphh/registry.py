@@ -35,7 +35,7 @@ from dphh.mechanisms.trie.run import trie_draws, trie_levels
 from dphh.price import Parameter, Price
 from dphh.prior import Prior, check_same_tokens
 from dphh.reader.corpus import Corpus, as_sequences, replace_corpus
-from dphh.wording.options import Options
+from dphh.wording.options import Options, check_switches
 
 
 def _checked_corpus(corpus: Corpus, price: Price) -> Corpus:
@@ -147,6 +147,7 @@ VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE,
 def price_again(verb: str, parameters: Mapping[str, Any], prior: Prior | None = None) -> Price:
     """The price that this dphh makes of a price's parameters, as JSON has them."""
     asked = {option: _tuples_for_lists(value) for option, value in parameters.items()}
+    check_switches(asked, VERBS[verb].options)
     try:
         return VERBS[verb].price(**asked if prior is None else asked | {"prior": prior})
     except TypeError:

@@ -159,7 +159,8 @@ def run(
         return release
 
     # Before a run pays, a host looks at columns and types, and reads all rows: an error is free.
-    host = open_host(engine, corpus, source, Limits(memory_limit, threads))
+    with _telling("nothing was spent"):
+        host = open_host(engine, corpus, source, Limits(memory_limit, threads))
     booked = None
     try:
         with _telling("nothing was spent"):

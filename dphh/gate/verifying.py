@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from dphh.consistency import check_consistency
 from dphh.errors import UnknownRunError, UsageError
+from dphh.files.listed import items_of_file
 from dphh.gate.own_words import (
     OWN_WORDS,
     Line,
@@ -355,12 +356,12 @@ def _why_items_are_known(
     given = {tuple(item) for name in _GIVEN for item in asked.get(name, ())}
     if of is not None:
         try:
-            lines = Path(of).read_text(encoding="utf-8").splitlines()
+            listed = items_of_file(of)
         except (OSError, ValueError):
             raise UsageError(f"of: {of} is no text file with an item on each line") from None
         if not given:
             return "the run was given none, so the list that was named is not needed"
-        if given <= {*tokens_of_texts([*filter(None, lines)], Content(**asked["content"]))}:
+        if given <= {*tokens_of_texts(listed, Content(**asked["content"]))}:
             return f"all are in the list that was named, {of}"
     earlier = _release_with_given(book, runs[manifest["run_id"]], runs) if book else None
     return earlier and f"all are of the release {earlier}, which its account paid for"

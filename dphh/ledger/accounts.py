@@ -51,7 +51,7 @@ class Accounts(InNotebooks):
     ) -> None:
         # The path is resolved once: it must not name another ledger when the process changes its
         # working folder, and SQLite names the journal after the real file.
-        named = local_path_to_write("ledger", path or default_path())
+        named = local_path_to_write("ledger", default_path() if path is None else path)
         self.path = Path(os.path.realpath(named.expanduser()))
         self.analyst = analyst
         #: The ids of the runs that this object booked or continued.

@@ -13,6 +13,7 @@ from typing import Any
 
 from dphh.columns import interleaved_by_level
 from dphh.errors import LedgerError, UsageError
+from dphh.files.listed import items_of_file
 from dphh.ledger import Ledger
 from dphh.prior import Prior, check_same_tokens
 from dphh.reader.content import Content
@@ -81,7 +82,7 @@ def _named_release(
 
 def _lines_of_file(option: str, file: str | Path) -> list[str]:
     try:
-        return [line for line in Path(file).read_text(encoding="utf-8").splitlines() if line]
+        return items_of_file(file)
     except (OSError, ValueError):
         raise _unknown_name_error(option, file) from None
 

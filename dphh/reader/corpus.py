@@ -254,8 +254,9 @@ class Corpus(InNotebooks):
 
     @property
     def local_files(self) -> list[str]:
-        """The files of the corpus, but for those in a store; none of a table in memory."""
-        return [file for files in self.files_of_places().values() for file in files]
+        """The files of the corpus, but for those in a store; none of a table in memory. A file that
+        several of its places name is there once."""
+        return [*dict.fromkeys(file for files in self.files_of_places().values() for file in files)]
 
     def files_of_places(self) -> Mapping[str, Sequence[str]]:
         """The local files of each place of the corpus."""
@@ -399,6 +400,12 @@ def _locate_source(
     label = f"{module}:{type(source).__name__}"
     if type(source).__name__ == "Series":
         raise UsageError("source: found a Series; give the frame, and name its columns")
+    if hasattr(source, "__arrow_c_stream__") and hasattr(source, "__next__"):
+        # A check, or a run before, would leave no rows for the run that pays.
+        raise UsageError(
+            f"source: found a {type(source).__name__}, a stream, which can be read only once; give "
+            "the table of its rows, pyarrow.table(stream)"
+        )
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
     advice = _ADVICE_OF_UNREAD_PACKAGE.get(

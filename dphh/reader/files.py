@@ -270,10 +270,18 @@ def unreadable_parquet_error(
 def refuse_duplicate_columns(
     corpus: Corpus, columns: list[str], columns_of: str = "the corpus"
 ) -> None:
+    """Refuse a corpus whose columns cannot be told apart by their names, for which DuckDB and Spark
+    do not mind upper and lower case."""
     for option, column in corpus.columns.items():
         if (times := columns.count(column)) > 1:
             raise CorpusError(
                 f"{option}: {columns_of} has {times} columns {column!r}; rename all but one"
+            )
+        alike = [each for each in columns if each.lower() == column.lower()]
+        if len(alike) > 1:
+            raise CorpusError(
+                f"{option}: {columns_of} has the columns {', '.join(alike)}, whose names differ "
+                "only in upper and lower case; rename all but one"
             )
 
 

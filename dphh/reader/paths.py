@@ -113,8 +113,10 @@ def dphh_folder(xdg_variable: str, below_home: str) -> Path | None:
 
 def local_path_to_write(option: str, path: str | Path) -> Path:
     """The local path that a path or a `file:` address names. Refuses any other address, which
-    `Path` would turn into a folder of that name."""
+    `Path` would turn into a folder of that name, and an empty path, which is the working folder."""
     text = str(path)
+    if not text:
+        raise UsageError(f"{option}: found the path ''; give the path of a file or folder")
     if (address := _FILE_ADDRESS.fullmatch(text)) is not None:
         return Path(unquote(address[1]))
     if is_remote(text):

@@ -123,8 +123,7 @@ class Rows:
             if limits.memory is not None and self.memory.limit < LEAST_MEMORY_LIMIT:
                 raise UsageError(
                     f"memory_limit: found {limits.memory!r}, but Python and DuckDB alone take some "
-                    "160 MB before a row is read; give 200MB or more, and more with many threads. "
-                    "Nothing was spent"
+                    "160 MB before a row is read; give 200MB or more, and more with many threads"
                 )
             make_private_and_alike(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in these

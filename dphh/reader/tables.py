@@ -96,10 +96,10 @@ def _open_csv(corpus: Corpus) -> Any:
         if names and names[0].lower().startswith("sep="):
             has += "; delete its line `sep=`, which is for Excel alone"
         refuse_missing_columns(corpus, names, has)
-        refuse_duplicate_columns(corpus, list(names))
-        # Columns are read by position: DuckDB treats names that differ only in case as equal.
-        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         wanted = dict.fromkeys(corpus.columns.values())
+        # Columns are read by position: DuckDB treats names that differ only in case as equal.
+        refuse_duplicate_columns(corpus, [name for name in names if name in wanted])
+        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
         selects.append(
             f"SELECT {picked} FROM read_csv([{', '.join(map(literal, files))}], "
@@ -213,8 +213,6 @@ def schema_of_table(corpus: Corpus) -> Any:
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
-        elif isinstance(source, pa.RecordBatchReader):  # a stream can be consumed only once
-            schema = source.schema
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_duplicate_columns(corpus, schema.names)

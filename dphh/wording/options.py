@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, TypeGuard
 from dphh.errors import Result, UsageError, hiding_private_details
 
 Options = ParamSpec("Options")
+#: The annotations of options that say yes or no.
+_SWITCHES = (bool, bool | None, "bool", "bool | None")
 
 
 def checked_call(function: Callable[Options, Result]) -> Callable[Options, Result]:
@@ -37,6 +39,7 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
             check_required([*options.keys(), *positional[:count]], takes, callee)
             raise
         check_utf8(bound.arguments)
+        check_switches(bound.arguments, takes)
         return function(*arguments, **options)
 
     return checked
@@ -59,6 +62,17 @@ def check_utf8(options: Mapping[str, object]) -> None:
                 f"{option}: a text in it is not UTF-8: it has half of a surrogate pair, as from "
                 "bytes that were decoded wrongly; decode them again, or leave this text out"
             ) from None
+
+
+def check_switches(options: Mapping[str, object], takes: Mapping[str, Parameter]) -> None:
+    """Refuse a value other than True and False of an option that says yes or no: a text, also "no",
+    would mean yes."""
+    for option, value in options.items():
+        of = takes.get(option)
+        if of is None or of.annotation not in _SWITCHES or value is of.default:
+            continue
+        if not isinstance(python_value(option, value), bool):
+            raise UsageError(f"{option}: found {shown(value)}; give True or False")
 
 
 def _texts_in(value: object) -> Iterator[str]:

@@ -126,9 +126,6 @@ IN_MEMORY: dict[str, Any] = {
     "relation": lambda con: con.sql("SELECT what, who, 1 AS more FROM rows WHERE who > '0'"),
     "temporary table": lambda con: con.sql("CREATE TEMP TABLE hidden AS FROM rows; FROM hidden"),
     "arrow": lambda con: table(ROWS),
-    "reader": lambda con: pa.RecordBatchReader.from_batches(
-        table(ROWS).schema, table(ROWS).to_batches(2)
-    ),
     "polars": lambda con: frame(ROWS),
     "lazy": lambda con: frame(ROWS).lazy().with_columns(more=pl.lit(1)),
     "pandas": lambda con: frame(ROWS).to_pandas(),
@@ -334,6 +331,27 @@ def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, 
         corpus = Corpus(source, **({"user": "who", "text": "what"} | options))
         with pytest.raises(CorpusError, match=message):
             histogram(engine, corpus, no_noise, 10)
+
+
+@pytest.mark.parametrize("user", ["who", "Who"])
+def test_columns_whose_names_differ_only_in_case_are_named(user, engine, tmp_path, no_noise):
+    twins = frame(ROWS).with_columns(Who=1)
+    twins.write_parquet(tmp_path / "c.parquet")
+    for source in (twins, tmp_path / "c.parquet"):
+        with pytest.raises(CorpusError, match=r"^user: .* has the columns who, Who, whose names"):
+            histogram(engine, Corpus(source, user=user, text="what"), no_noise, 10)
+    twins.write_csv(tmp_path / "c.csv")  # read by position
+    there = [("1", what) for _, what in ROWS] if user == "Who" else ROWS
+    found = histogram(engine, Corpus(tmp_path / "c.csv", user=user, text="what"), no_noise, 10)
+    assert found == expected(there)
+
+
+def test_a_file_that_several_names_mean_is_read_once(engine, tmp_path, no_noise):
+    frame(ROWS).write_parquet(tmp_path / "a.parquet")
+    names = [tmp_path / "a.parquet", tmp_path, tmp_path / "*.parquet", tmp_path / "a.parquet"]
+    both = [Corpus(each, user="who", text="what") for each in (names, tmp_path / "a.parquet")]
+    assert both[0].local_files == both[1].local_files
+    assert histogram(engine, both[0], no_noise, 10) == histogram(engine, both[1], no_noise, 10)
 
 
 CUT = b"PAR1SENTINEL"

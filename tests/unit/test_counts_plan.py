@@ -120,6 +120,14 @@ def test_a_release_is_named_by_itself_its_folder_or_its_run_id(people, tmp_path,
     assert listed["of"] == (("new", "york"), ("x",))
 
 
+def test_a_list_in_a_file_has_no_mark_of_windows_and_no_blanks_around_items(people, tmp_path):
+    listed = tmp_path / "list.txt"
+    listed.write_bytes("\ufeffsoup\r\nrye bread \t\r\n\r\n  x\u2028y\x0bz\r\n \n".encode())
+    whole = Corpus(people.where[0], user="who", item="what")
+    asked = {("soup",), ("rye bread",), ("x\u2028y\x0bz",)}
+    assert {*counts(whole, of=listed, **BUDGET)["of"]} == asked
+
+
 def test_items_that_were_read_otherwise_than_the_corpus_are_refused(people):
     found = released(items(people, epsilon=8.0, delta=1e-4))
     written = Corpus(people.where[0], user="who", text="what", lower=False)

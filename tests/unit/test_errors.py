@@ -33,19 +33,10 @@ def fine(**columns):
     return pl.DataFrame({"who": [1, 2], "what": [SECRET, f"{SECRET} more"]}).with_columns(**columns)
 
 
-def reader_that_fails():
-    def batches():
-        yield fine().to_arrow().to_batches()[0]
-        raise ValueError(f"found {SECRET}")
-
-    return pa.RecordBatchReader.from_batches(fine().to_arrow().schema, batches())
-
-
 IN_MEMORY = {
     "cast in a lazy frame": lambda: fine().lazy().with_columns(who=pl.col("what").cast(pl.Int64)),
     "cast in a relation": lambda: relation("SELECT CAST(what AS INT) AS who, what FROM secrets"),
     "error() in a relation": lambda: relation("SELECT error(what) AS what, 1 AS who FROM secrets"),
-    "reader": reader_that_fails,
     "not UTF-8": lambda: pa.table({"who": [1], "what": not_utf8(SECRET)}),
     "NULL user": lambda: fine(who=pl.lit(None)),
     "too long": lambda: fine(what=pl.lit(SECRET * 100)),

@@ -30,6 +30,7 @@ NAMES = {
         "local_epsilon": 4.0, "delta": 1e-6, "users_per_level": 2_000, "contributions": 2,
         "max_length": 3, "keep": 50, "character_set": "abc",
     },
+    "stream": pl.DataFrame({"who": [1], "what": ["a"]}).to_arrow().to_reader(),
     "pairs": dphh.Corpus("a.parquet", user=["who", "where"], text="what"),
     "rows": pl.DataFrame({"who": [None], "what": ["a"]}),
     "duckdb": duckdb, "inf": math.inf, "nan": math.nan,

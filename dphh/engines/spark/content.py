@@ -133,7 +133,7 @@ def _path_rows(spark: SparkSession, corpus: Corpus) -> DataFrame:
     names = corpus.local_files
     _refuse_files_skipped_by_spark(names)
     files = [f"file://{_escaped_glob(name)}" for name in names]
-    remote = [path for path in corpus.where if is_remote(path)]
+    remote = [*dict.fromkeys(filter(is_remote, corpus.where))]
     several = len(files) != 1 or remote
     reader = spark.read.option("mergeSchema", "true" if several else "false")
     try:

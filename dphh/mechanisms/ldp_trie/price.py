@@ -125,8 +125,6 @@ def price_ldp_trie(
     ):
         check_whole(name, value, most=most)
     check_choice("sampling", sampling, get_args(PrefixSampling))
-    if not isinstance(pad, bool):
-        raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _checked_characters(character_set)
     sent = LevelReports(users_per_level, contributions, delta)
     if sent.reports > MOST_REPORTS:
