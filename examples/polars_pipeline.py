@@ -49,9 +49,10 @@ def find_dishes(folder: Path, people: int) -> None:
         user="author", text=pl.col("body").str.to_lowercase(), max_n=3, max_items=10,
         epsilon=2.0, delta=1e-6,
     )  # fmt: skip
-    print(plan)
+    ledger = dphh.Ledger(folder / "ledger.sqlite", create=True)
+    print(plan.describe(ledger))
 
-    release = plan.run(ledger=dphh.Ledger(folder / "ledger.sqlite", create=True))
+    release = plan.run(ledger=ledger)
 
     menu = pl.DataFrame({"dish": DISHES, "price": [5.0, 4.5, 9.0, 8.5, 3.0, 4.0]})  # public
     found = release.to_polars().join(menu, left_on="item", right_on="dish")

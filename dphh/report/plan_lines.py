@@ -194,18 +194,24 @@ def intervals_lines(price: Price) -> Lines:
 
 
 def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
-    """Who would pay for a run, what is left, and whether it would be refused."""
+    """Of which file the lines are, who would pay for a run, what is left, and whether it would be
+    refused."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
-        outlook = (ledger or Ledger()).outlook(Request.of(price, corpus))
+        book = ledger or Ledger()
+        outlook = book.outlook(Request.of(price, corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = _account_lines(outlook.accounts)
+    other = "" if ledger else "; of another: plan.describe(ledger=...)"
+    lines = [("file", f"{book.path}{other}")]
+    if outlook.refusal is not None:
+        lines.append(("would refuse", outlook.refusal))
+    if outlook.accounts or outlook.refusal is None:
+        lines += _account_lines(outlook.accounts)
     if (takes := share_of_cap_line(outlook)) is not None:
         lines.append(("this run", takes))
-    refusal = outlook.refusal
-    return lines if refusal is None else [("would refuse", refusal), *lines]
+    return lines
 
 
 def paying_accounts_lines(ledger: Ledger, release: Released) -> Lines:

@@ -55,7 +55,7 @@ def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path, tmp_path):
 def test_a_plan_costs_nothing_and_writes_nothing(dphh, own_ledger, path):
     code, out, err = dphh("items", path, *READ, *COST, "--plan")
     assert (code, err) == (0, "")
-    assert "(1, 1e-07)-differential privacy" in out and len(out.splitlines()) <= 21
+    assert "(1, 1e-07)-differential privacy" in out and len(out.splitlines()) <= 22
     assert "theorem" in dphh("items", path, *READ, *COST, "--plan", "--details")[1]
     assert not own_ledger.exists()
 

@@ -139,6 +139,22 @@ def test_a_print_never_fails_for_want_of_a_ledger(monkeypatch, tmp_path):
     assert "no corpus yet" in repr(items(epsilon=1, delta=1e-7))
 
 
+def test_a_plan_names_the_ledger_that_it_asked(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "usual.sqlite"))
+    usual, other = (dphh.Ledger(tmp_path / f"{name}.sqlite", create=True)
+                    for name in ("usual", "other"))  # fmt: skip
+    other.add("small", corpus(), 0.5, 1e-7)
+    plan = items(corpus(), epsilon=1, delta=1e-7)
+    said, of_other = (" ".join(each.split()) for each in (repr(plan), plan.describe(other)))
+    assert f"file {usual.path}; of another: plan.describe(ledger=...) no cap" in said
+    assert f"file {other.path} would refuse" in of_other and "no cap" not in of_other
+    frame = items(
+        Corpus(pl.DataFrame({"u": [1], "t": ["a"]}), user="u", text="t"), epsilon=1, delta=1e-7
+    )
+    of_frame = frame.describe(other)
+    assert "which account pays?" in of_frame and "no cap" not in of_frame
+
+
 def test_a_notebook_has_every_word_of_a_print():
     plan = ngrams(corpus(), max_n=3, epsilon=1, delta=1e-7)
     *printed, _ = repr(plan).removeprefix("plan:").splitlines()
