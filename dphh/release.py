@@ -113,7 +113,7 @@ class Release(Exports, InNotebooks):
         """
         import polars as pl
 
-        from dphh.report.phrases import exact_phrases
+        from dphh.report.phrases import unescaped_phrases
         from dphh.wording.cells import csv_of, safe_list_cell
 
         check_choice("separator", separator, (",", ";"))
@@ -123,7 +123,7 @@ class Release(Exports, InNotebooks):
             "tokens", map(safe_list_cell, self.table["tokens"].to_pylist()), pl.String
         )
         whole = pl.col(pl.Float64).round().cast(pl.Int64)
-        wordings = exact_phrases(self).select("tokens", "phrase").unique()
+        wordings = unescaped_phrases(self).select("tokens", "phrase").unique()
         table = self.to_polars().join(wordings, on="tokens", how="left", maintain_order="left")
         data = csv_of(table.with_columns(tokens, whole), separator)
         out = local_path_to_write("to_csv", path)

@@ -1,10 +1,10 @@
 """Tables of a release for a terminal, a page, a card and a plot: what was found, with its numbers.
 
-Numbers of users compare across lengths and have one table. A score is a noised weight: it orders
-items of one length and is no number of people, so each length has a table of its own.
+Numbers of users can be compared across lengths, so one table shows all lengths. A score is a noised
+weight: it orders items of one length and is no number of people, so each length has its own table.
 
-Intervals are those of the release's table: an item has one interval, wherever it is shown. Only
-groups have one more number, of all of them together.
+Intervals are those of the release's table: an item has one interval, wherever it is shown. Only a
+release by groups gets one number more: the sum over all groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 from dphh.columns import COLUMN_TYPES, OTHER_GROUP
 from dphh.privacy.changes import has_most, total
 from dphh.report.counting import noised_counts
-from dphh.report.phrases import Found, found_in, is_maximal
+from dphh.report.phrases import Findings, findings_of, is_maximal
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -59,58 +59,58 @@ class Bar:
         return "" if self.low is None else f"{self.low:,.0f}–{self.high:,.0f}"
 
 
-#: What the column of all groups together is called.
+#: The heading of the column of all groups together.
 TOGETHER = "all together"
 Bars = tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """What people say, with bars in the order of the groups."""
+    """One thing that people say: its text, and a bar for each group, in their order."""
 
     wording: str
-    #: The released item in it that the bars are of.
+    #: The released item, a part of that text, whose numbers the bars show.
     tokens: Tokens
     bars: Bars
-    #: Other released items that say nearly the same and have no row.
+    #: Other released items that say nearly the same; they have no row of their own.
     variations: Sequence[str]
-    #: The group that has more than half of its people; "" if none clearly has.
+    #: The group that more than half of its people are in; "" if that is clear of no group.
     place: str
-    #: Whether its wording has words around that item.
+    #: Whether the text has words around that item.
     is_part: bool
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table to show. It has `count` rows, of which `rows` are the first."""
+    """A table to show: its first `rows`, of `count` in all."""
 
     title: str
-    #: What its rows are, as a noun after their number.
+    #: A noun for its rows, which follows their number.
     kind: str
-    #: The groups whose users a row's bars show; None is all people.
+    #: The group of each bar of a row; None is all people.
     groups: tuple[str | None, ...]
     rows: Sequence[Row]
     count: int
     #: The value at which a bar would fill its column.
     scale: float
-    #: Whether it has what the table before it leaves over.
+    #: Whether it shows what an earlier table of the release leaves out.
     is_aside: bool
-    #: The column of the groups; "" if there is none, or if they are periods.
+    #: The column that the groups are values of; "" if there is none, or if they are periods.
     by: str = ""
 
     @property
     def is_folded(self) -> bool:
-        """Whether a page folds it: what is no phrase."""
+        """Whether a page folds it: its rows are no phrases."""
         return self.is_aside and not self.kind.startswith("further")
 
     @property
     def names(self) -> tuple[str, ...]:
         names = (TOGETHER if group is None else group for group in self.groups)
-        return tuple(named(self.by, [name]) for name in names)
+        return tuple(groups_in_words(self.by, [name]) for name in names)
 
     def highest(self, place: int) -> Mapping[str, str]:
-        """This column's highest numbers of people, if they are clearly above 0. Of a group: the
-        highest, and all whose ranges overlap with its."""
+        """The highest numbers of people in one column, by wording, if they are clearly above 0. In
+        the column of a group: the highest number, and all whose ranges overlap with its range."""
         every = [(row.bars[place], row.wording) for row in self.rows]
         ranked = sorted(
             (is_weak(bar.low, bar.high), -(bar.value or 0), bar.low or 0, bar.high or 0, text)
@@ -127,7 +127,7 @@ class Table:
 
     @property
     def smallest(self) -> int:
-        """The smallest number of people of its rows that is clearly above 0; else 0."""
+        """The smallest number of people in its rows that is clearly above 0; 0 if there is none."""
         if self.groups[0] is not None or self.count > len(self.rows):
             return 0
         bars = [row.bars[0] for row in self.rows]
@@ -135,99 +135,101 @@ class Table:
         return int(min(clear, default=0))
 
 
-def named(by: str, groups: Sequence[str]) -> str:
-    """These groups of a column, with its name before numbers: "stars 1, 2"."""
-    said = ", ".join(groups)
-    return f"{by} {said}" if by and all(map(str.isdecimal, groups)) else said
+def groups_in_words(by: str, groups: Sequence[str]) -> str:
+    """Groups of a column, in words: after its name if they are numbers, as in "stars 1, 2"."""
+    names = ", ".join(groups)
+    return f"{by} {names}" if by and all(map(str.isdecimal, groups)) else names
 
 
 def tables_of(
-    release: Released,
-    most_rows: int,
-    found: Found | None = None,
-    *,
-    of_whole: bool = False,
-    after: Sequence[Table] = (),
-) -> list[Table]:
-    """The tables of a release, of at most `most_rows` rows each: what was found, as `phrases` has
-    it. of_whole: whether the page has another release of all groups together, which has the sums,
-    and what is in no phrase. after: tables of what the release found that another counted."""
-    found, manifest = found or found_in(release), release.manifest
-    people, join = found.number == "users", joiner_of(manifest).join
+    release: Released, most_rows: int, findings: Findings | None = None,
+    *, of_whole: bool = False, after: Sequence[Table] = (),
+) -> list[Table]:  # fmt: skip
+    """The tables of a release, of at most `most_rows` rows each. findings: the rows to show; else
+    those of this release. of_whole: whether the page shows another release of all groups together,
+    which has the sums, the variations, and all that is no phrase. after: tables, shown before
+    these, of a release that counted some of what this one found."""
+    findings, manifest = findings or findings_of(release), release.manifest
+    people, join = findings.number == "users", joiner_of(manifest).join
     by = manifest["parameters"]["by"] if groups_of(manifest) else ""
-    released, cut = _released(release)
+    released, cut = _released_items(release)
     kinds = [
-        (kind, [of for of in every if of.counted in released])
-        for kind, every in _kinds(manifest, found)
-        if not (of_whole and every is not found.phrases)
+        (kind, [wording for wording in wordings if wording.counted in released])
+        for kind, wordings in _kinds_of_rows(manifest, findings)
+        if not (of_whole and wordings is not findings.phrases)
     ]
-    needed = {of.counted for _, every in kinds for of in every[:most_rows]}
+    needed = {wording.counted for _, wordings in kinds for wording in wordings[:most_rows]}
     numbers, groups, places = _numbers(release, needed, people)
     if of_whole and groups[0] is None:
         groups = groups[1:]
 
-    def row(of: Wording) -> Row:
+    def row(wording: Wording) -> Row:
+        item = wording.counted
         return Row(
-            of.name(joiner_of(manifest)) + cut.get(of.counted, ""), of.counted,
-            tuple(numbers.get((of.counted, group), Bar()) for group in groups),
-            [] if of_whole else [join(each) for each in of.variations],
-            named(by, [places[of.counted]]) if of.counted in places else "",
-            of.tokens != of.counted,
+            wording.name(joiner_of(manifest)) + cut.get(item, ""), item,
+            tuple(numbers.get((item, group), Bar()) for group in groups),
+            [] if of_whole else [join(tokens) for tokens in wording.variations],
+            groups_in_words(by, [places[item]]) if item in places else "",
+            wording.tokens != item,
         )  # fmt: skip
 
     tables: list[Table] = []
-    for kind, every in kinds:
-        if not every:
+    shown_by = "" if are_periods(manifest) else by
+    for kind, wordings in kinds:
+        if not wordings:
             continue
-        rows = [row(of) for of in every[:most_rows]]
-        of_groups = slice(len(groups) > 1 and groups[0] is None, None)
-        ends = [bar.high or bar.value or 0 for each in rows for bar in each.bars[of_groups]]
+        rows = [row(wording) for wording in wordings[:most_rows]]
+        in_groups = slice(len(groups) > 1 and groups[0] is None, None)
+        ends = [bar.high or bar.value or 0 for row in rows for bar in row.bars[in_groups]]
         first, scale = [*after, *tables][:1], max(ends, default=0) or 1.0
         is_aside = people and bool(first)
-        if is_aside:  # so that its bars compare with those above, if they fit
+        if is_aside:  # its bars have the scale of the table above, if they fit
             scale = max(scale, first[0].scale)
-        noun = kind if len(every) != 1 else re.sub(r"s\b", "", kind, count=1)
-        title, of = f"{kind}, by {by}" if by else kind, "" if are_periods(manifest) else by
-        tables.append(Table(title, noun, groups, rows, len(every), scale, is_aside, of))
+        noun = kind if len(wordings) != 1 else re.sub(r"s\b", "", kind, count=1)
+        title = f"{kind}, by {by}" if by else kind
+        tables.append(Table(title, noun, groups, rows, len(wordings), scale, is_aside, shown_by))
     return tables
 
 
-def _kinds(manifest: Manifest, found: Found) -> Iterator[tuple[str, Sequence[Wording]]]:
-    """What there is to show, in a table each, with a noun for it."""
+def _kinds_of_rows(
+    manifest: Manifest, findings: Findings
+) -> Iterator[tuple[str, Sequence[Wording]]]:
+    """A noun for each table that has rows, and these rows."""
     content = manifest.get("parameters", {}).get("content", {})
     reading, unit = content.get("reading"), content.get("unit")
     are_characters = reading == "characters" or unit == 1
     token = "word" if reading == "words" else "character" if are_characters else "token"
     phrases = "phrases" if token == "word" else "sequences"
     single = "items" if reading in (None, "whole") and unit is None else f"single {token}s"
-    parts: Iterable[tuple[str, Sequence[Wording]]] = [(phrases, found.phrases)]
-    if found.number == "score":
+    parts: Iterable[tuple[str, Sequence[Wording]]] = [(phrases, findings.phrases)]
+    if findings.number == "score":
         parts = (
-            (f"{phrases} of {with_noun(length, token)}", list(those))
-            for length, those in groupby(found.phrases, key=lambda of: len(of.counted))
+            (f"{phrases} of {with_noun(length, token)}", list(wordings))
+            for length, wordings in groupby(findings.phrases, key=lambda row: len(row.counted))
         )
     aside = (
-        (f"further {phrases}", found.further),
-        (single, found.words),
-        (f"other common {phrases}", found.others),
+        (f"further {phrases}", findings.further),
+        (single, findings.words),
+        (f"other common {phrases}", findings.others),
     )
     return (part for part in (*parts, *aside) if part[1])
 
 
-def _released(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
-    """The released items, and "…" for those of a trie that were cut."""
+def _released_items(release: Released) -> tuple[set[Tokens], Mapping[Tokens, str]]:
+    """The released items; and "…" for those at which a trie cut longer sequences."""
     frame = release.to_polars()
     every = [tuple(tokens) for tokens in frame["tokens"].to_list()]
     if "ended" not in frame:
         return {*every}, {}
-    last = zip(every, frame["ended"], is_maximal(frame), strict=True)
-    return {*every}, {tokens: "…" for tokens, ended, is_last in last if is_last and not ended}
+    ends = zip(every, frame["ended"], is_maximal(frame), strict=True)
+    return {*every}, {tokens: "…" for tokens, ended, is_last in ends if is_last and not ended}
 
 
 def _numbers(
     release: Released, needed: Collection[Tokens], people: bool
 ) -> tuple[Mapping[tuple[Tokens, str | None], Bar], tuple[str | None, ...], Mapping[Tokens, str]]:
-    """Of these items: the bars by group, the groups to show, and where most of its people are."""
+    """The bar of each of these items in each group; the groups to show; and for an item the group
+    that most of its people are in, where that can be said."""
     every_column = pl.DataFrame(pa.schema([*COLUMN_TYPES.items()]).empty_table())
     frame = pl.concat([release.to_polars(), every_column], how="diagonal")
     if "ended" in release.table.column_names:
@@ -254,8 +256,8 @@ def _numbers(
 
 
 def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
-    """The groups; without "other" if they are periods, or if none of its numbers stands out of the
-    noise, as where all values of a column were declared: is more than two margins above 0."""
+    """The groups; without "other" if they are periods, or if none of its numbers is more than two
+    margins above 0, as where all values of the column were declared."""
     groups = groups_of(manifest)
     stands_out = 2 * pl.col("low") > pl.col("value")
     others = frame.filter(pl.col("group_name") == OTHER_GROUP, stands_out)
@@ -265,9 +267,9 @@ def _groups_to_show(manifest: Manifest, frame: pl.DataFrame) -> tuple[str, ...]:
 def _over_groups(
     manifest: Manifest, shown: pl.DataFrame
 ) -> tuple[Mapping[tuple[Tokens, str | None], Bar], Mapping[Tokens, str]]:
-    """The sum of each item's numbers, and the group that has more than half of it, if that can be
-    said: not where `min_users` left some out, not over weeks, and not where all intervals are said
-    to hold at once."""
+    """The sum of each item's numbers over the groups, and the group that has more than half of it.
+    Neither can be said where `min_users` left some numbers out, for periods, or where all intervals
+    are promised to hold at once."""
     counting = counting_of(manifest)
     if counting.get("min_users") or counting["simultaneous"] or are_periods(manifest):
         return {}, {}
@@ -295,7 +297,7 @@ def _over_groups(
     sums = zip(whole, *total(counts, confidence), strict=True)
     most = zip(whole, has_most(counts, confidence).T, strict=True)
     places = {tokens: group for tokens, has in most for group in compress(groups, has)}
-    return {(tokens, None): Bar(*map(int, ends)) for tokens, *ends in sums}, places
+    return {(tokens, None): Bar(*map(int, bar)) for tokens, *bar in sums}, places
 
 
 def meaning_of_numbers(release: Released, tables: Sequence[Table]) -> str:

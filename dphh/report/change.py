@@ -1,5 +1,5 @@
-"""How the numbers of users of a release differ from an earlier one's, or of one group from another:
-difference, interval, and whether it rose. This is post-processing: it costs nothing."""
+"""How numbers of users differ between a release and an earlier one, or between two groups of one:
+the difference, its interval, and whether it rose. This is post-processing: it costs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dphh.privacy.changes import changes
 from dphh.privacy.counts import checked_confidence
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import with_visible_controls
-from dphh.report.rows import may_share_rows, rows_of
+from dphh.report.rows import may_share_rows, rows_line
 from dphh.report.sentences import (
     Manifest,
     Released,
@@ -26,19 +26,19 @@ from dphh.report.sentences import (
 )
 from dphh.wording.lines import one_line
 
-#: What is said of a difference whose interval lies above 0, contains it, or lies below it.
+#: A difference rose if its interval lies above 0, fell if below; else there is no clear change.
 ROSE, FELL, UNTOLD = "rose", "fell", "no clear change"
 
 #: The ends of the intervals of both numbers.
 ENDS = ("low_now", "high_now", "low_before", "high_before")
 
-#: With what probability the intervals hold that a page and a terminal show.
+#: The probability with which the intervals hold that pages and terminals show.
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Side:
-    """What is compared: the rows of a release or, with `group`, those of one of its groups."""
+    """One side of a comparison: the rows of a release or, with `group`, of one of its groups."""
 
     release: Released
     group: str | None = None
@@ -48,8 +48,8 @@ class Side:
         return counting_of(self.release.manifest)
 
     def candidates(self, *, are_listed: bool) -> int:
-        """How many counts there were before `min_users` chose, of these groups, or whoever listed
-        what another release found; 0 if nobody did."""
+        """How many counts the rows were chosen from, by `min_users` or (are_listed) by whoever
+        listed what another release found; 0 if nobody chose."""
         if not (are_listed or self.counting.get("min_users")):
             return 0
         groups = len(groups_of(self.release.manifest)) if self.group is not None else 1
@@ -71,53 +71,51 @@ def change(
     before: str | None,
     confidence: float,
 ) -> pl.DataFrame:
-    """A row for each item and group of either; what is said to have changed comes first."""
+    """A row for each item and group of either; what rose or fell comes first."""
     checked_confidence(confidence)
     sides = sides_of(later, earlier, group, before)
     if untold := rows_in_both_untold(*sides):
         warn(f"change: {untold}", Notice)
-    said = compared(*sides, confidence).drop(ENDS)
-    return with_visible_controls(said)
+    return with_visible_controls(compared_rows(*sides, confidence).drop(ENDS))
 
 
-def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
+def compared_rows(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
+    """The rows of `change`, with the ends of the intervals of both numbers."""
     rows = later.rows()
     keys = [name for name in ("item", "tokens", "ended", "group_name") if name in rows]
-    # By tokens and group: items whose tokens have spaces may have one text, and an item has a row
-    # for each group.
+    # Joined by tokens, as two items whose tokens have spaces may have one text; and by group.
     both = rows.select(*keys, "users", "estimate", low_now="low", high_now="high").join(
         earlier.rows().select(
             *keys, before="users", estimate_before="estimate", low_before="low", high_before="high"
         ),
         on=keys, how="full", coalesce=True, nulls_equal=True,
     )  # fmt: skip
-    is_here = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
+    in_both = both["estimate"].is_not_null() & both["estimate_before"].is_not_null()
     if (
         "group_name" in keys
         and later.release.manifest["parameters"]["groups"]
         != (earlier.release.manifest["parameters"]["groups"])
-    ):  # then other groups are in "other"
-        is_here &= both["group_name"] != OTHER_GROUP
-    of_both = both.filter(is_here)
-    found = None
+    ):  # "other" holds other groups on each side
+        in_both &= both["group_name"] != OTHER_GROUP
+    pairs = both.filter(in_both)
+    columns: Mapping[str, Any] = {}
     sides = later, earlier
     are_listed = len({has_every_given_item(side.release.manifest) for side in sides}) > 1
-    if len(of_both):
-        found = changes(
-            noised_counts(later.release.manifest, of_both, "estimate", later.group),
-            noised_counts(earlier.release.manifest, of_both, "estimate_before", earlier.group),
-            max(len(of_both), *(side.candidates(are_listed=are_listed) for side in sides)),
+    if len(pairs):
+        columns = vars(changes(
+            noised_counts(later.release.manifest, pairs, "estimate", later.group),
+            noised_counts(earlier.release.manifest, pairs, "estimate_before", earlier.group),
+            max(len(pairs), *(side.candidates(are_listed=are_listed) for side in sides)),
             confidence,
-        )
-    columns: Mapping[str, Any] = {} if found is None else vars(found)
+        ))  # fmt: skip
     numbers = pl.DataFrame(
         {name: columns.get(name, []) for name in ("difference", "low", "high", "sign")},
         dict.fromkeys(("difference", "low", "high", "sign"), pl.Int64),
     )
-    said = pl.concat([of_both, numbers], how="horizontal")
-    said = pl.concat([said, both.filter(~is_here)], how="diagonal")
+    compared = pl.concat([pairs, numbers], how="horizontal")
+    compared = pl.concat([compared, both.filter(~in_both)], how="diagonal")
     sign = pl.col("sign").fill_null(0)
-    return said.select(
+    return compared.select(
         *keys, "users", "before", "difference", "low", "high", *ENDS,
         change=pl.when(sign > 0).then(pl.lit(ROSE)).when(sign < 0).then(pl.lit(FELL))
         .otherwise(pl.lit(UNTOLD)),
@@ -132,7 +130,7 @@ def compared(later: Side, earlier: Side, confidence: float) -> pl.DataFrame:
 def sides_of(
     later: Released, earlier: Released | None, group: str | None, before: str | None
 ) -> tuple[Side, Side]:
-    """The two sides; refused if they cannot be compared."""
+    """The later and the earlier side; refused if their numbers cannot be compared."""
     if earlier is not None:
         for option, value in (("group", group), ("before", before)):
             if value is not None:
@@ -173,15 +171,15 @@ def sides_of(
 def _refuse_other_reading(later: Manifest, earlier: Manifest) -> None:
     if later["run_id"] == earlier["run_id"]:
         raise UsageError("change: found one run twice; give two releases, of other rows")
-    for what, of in (
-        ("protects", lambda each: each["privacy"]["unit"]),
-        ("groups by", lambda each: each["parameters"].get("by")),
+    for verb, setting in (
+        ("protects", lambda manifest: manifest["privacy"]["unit"]),
+        ("groups by", lambda manifest: manifest["parameters"].get("by")),
         ("reads texts by", _reading),
     ):
-        mine, other = of(later), of(earlier)
-        if mine != other:
+        now, before = setting(later), setting(earlier)
+        if now != before:
             raise UsageError(
-                f"change: the later release {what} {_shown(mine)}, the earlier {_shown(other)}; "
+                f"change: the later release {verb} {_shown(now)}, the earlier {_shown(before)}; "
                 "their numbers do not compare"
             )
     if not groups_of(later):
@@ -192,23 +190,23 @@ def _refuse_other_reading(later: Manifest, earlier: Manifest) -> None:
 
 def _refuse_rows_of_both(later: Manifest, earlier: Manifest) -> None:
     if may_share_rows(later, earlier):
-        mine, other = (_shown(rows_of(each) or "all rows") for each in (later, earlier))
+        now, before = (_shown(rows_line(side) or "all rows") for side in (later, earlier))
         raise UsageError(
-            f"change: the later release is of {mine}, the earlier of {other}: rows may be in both, "
+            f"change: the later release is of {now}, the earlier of {before}: rows may be in both, "
             "so their numbers do not compare; give releases of other rows, such as of two months "
             "(since, until)"
         )
 
 
 def rows_in_both_untold(later: Side, earlier: Side) -> str:
-    """What is said where the conditions of two releases do not tell whether rows are in both."""
+    """A sentence if the conditions of two releases leave open whether rows are in both; else ""."""
     if may_share_rows(later.release.manifest, earlier.release.manifest) is not None:
         return ""
     return "Whether some rows are in both cannot be told from the conditions that chose them."
 
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
-    """How texts are read, but not of which rows."""
+    """The options that say how texts are read, without the condition on rows."""
     content: dict[str, Any] = dict(manifest["parameters"].get("content", {}))
     content.pop("where", None)
     return content
@@ -219,14 +217,14 @@ def _shown(value: Any) -> str:
 
 
 def meaning_of_changes(later: Side, earlier: Side) -> str:
-    """What the intervals of differences mean, and what "rose" means."""
+    """Sentences that say what the intervals of differences mean, and what "rose" means."""
     wrong = f"{100 * (1 - CONFIDENCE):.3g}%"
-    each = (
+    intervals = (
         f"Of the intervals of differences, at most {wrong} are expected to miss the true difference"
         if any(side.counting.get("min_users") for side in (later, earlier))
         else f"The interval of each difference holds the true one with probability {CONFIDENCE:g}"
     )
     return (
-        f"{each}. Of all that is said to have risen or fallen, at most {wrong} is expected not to "
-        f"have. {rows_in_both_untold(later, earlier)}".rstrip()
+        f"{intervals}. Of all that is said to have risen or fallen, at most {wrong} is expected "
+        f"not to have. {rows_in_both_untold(later, earlier)}".rstrip()
     )

@@ -1,4 +1,4 @@
-"""How the users of a release were counted, from its manifest: what weighs them, in each row."""
+"""Reads from a manifest how users were counted: the weighing, and the key of each row's count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dphh.udfs.rules.counts import Weighing
 
 
 def weighing_of(counting: Manifest) -> Weighing:
-    """What a user added. Factors follow from rough counts, where there were any."""
+    """How a user weighed on each key. Rough counts, if the run took any, give the factors."""
     rough: Any = counting.get("rough_grid")
     return Weighing(
         counting["keys"],
@@ -27,8 +27,8 @@ def weighing_of(counting: Manifest) -> Weighing:
 
 
 def keys_of_rows(rows: pl.DataFrame, manifest: Manifest, group: str | None = None) -> Integers:
-    """The key of each row's count; of items that were found, of the first one in the row's group.
-    `group`: that of all rows."""
+    """The key of each row's count. Without factors a group's keys weigh alike, so its first stands
+    for any. group: the group of all rows; without it, rows name theirs."""
     groups = groups_of(manifest) or (None,)
     number = {name: place for place, name in enumerate(groups)}
     has_groups = group is None and "group_name" in rows
@@ -44,8 +44,8 @@ def keys_of_rows(rows: pl.DataFrame, manifest: Manifest, group: str | None = Non
 def noised_counts(
     manifest: Manifest, rows: pl.DataFrame, column: str, group: str | None = None
 ) -> NoisedCounts:
-    """Numbers of users of a release, a column of rows of its items, of one group or of all, with
-    what its manifest says of how they were made."""
+    """A column of numbers of users, one for each row, with what the manifest says of their noise.
+    group: as in `keys_of_rows`."""
     counting = counting_of(manifest)
     return NoisedCounts(
         rows[column].to_numpy(),

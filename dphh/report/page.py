@@ -1,11 +1,11 @@
 """One HTML page of releases for readers, and the card of a release in notebooks.
 
-Both are made by one template, `page.html`, which has neither scripts nor addresses. The page's
-policy loads nothing and runs nothing; every value is escaped, and characters that are invisible or
-turn text around become visible symbols. So the text of an item is never more than text.
+One template, `page.html`, makes both; it has neither scripts nor addresses. The page's policy lets
+it load nothing and run nothing. Every value is escaped, and characters that are invisible or change
+the direction of text become visible symbols. So the text of an item is never more than text.
 
-What most say and what changed come first, then what was found; how to read it is folded, and the
-promise is below.
+The highest numbers and the changes come first, then all findings; how to read them is folded, and
+the promise is below.
 """
 
 from __future__ import annotations
@@ -21,22 +21,19 @@ from dphh.report import plan_lines, sentences
 from dphh.report.parts import MOST_FINDINGS, Part, parts_of
 from dphh.report.plan_lines import Lines, paying_accounts_lines
 from dphh.report.rows import early_day
-from dphh.report.sentences import (
-    Released,
-    items_line,
-)
+from dphh.report.sentences import Released, items_line
 from dphh.wording.lines import visible_text
 from dphh.wording.options import check_whole
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-#: The most rows of a table that a page has folded, beyond those it shows: browsers handle tens of
+#: The most rows of a table that a page folds, beyond those that it shows: browsers handle tens of
 #: thousands, not millions.
 MOST_FOLDED_ROWS = 5_000
 #: The most rows of each table in a notebook's card.
 MOST_CARD_ROWS = 5
-#: The most groups that stand side by side. More are below one another.
+#: The most groups that are shown side by side; more are shown below one another.
 MOST_COLUMNS = 7
 
 
@@ -49,13 +46,13 @@ def page_of(
     others: Sequence[Released] = (),
     against: Sequence[Released] = (),
 ) -> str:
-    """against: earlier releases, each of the first of the releases that it compares with."""
+    """against: earlier releases; each goes with the first release that it can be compared with."""
     check_whole("top", top)
     parts = parts_of([release, *others], against, top + MOST_FOLDED_ROWS)
     accounts: dict[tuple[str, str], None] = {}
     if ledger is not None:
-        for each in (release, *others):
-            accounts |= dict.fromkeys(paying_accounts_lines(ledger, each))
+        for paid in (release, *others):
+            accounts |= dict.fromkeys(paying_accounts_lines(ledger, paid))
     heading = title or "What people share"
     return _rendered(parts, heading, [*accounts], top, is_page=True)
 
@@ -71,7 +68,7 @@ def _rendered(
 ) -> str:
     return _template().render(
         is_page=is_page, title=title, parts=parts, top=top, accounts=accounts,
-        every=[each for part in parts for each in (part, part.rest) if each],
+        every=[shown for part in parts for shown in (part, part.rest) if shown],
         most_columns=MOST_COLUMNS, most_findings=MOST_FINDINGS,
     )  # fmt: skip
 
@@ -81,26 +78,29 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup, escape
 
-    def unbroken(said: str) -> Markup:
-        """With each range of numbers on one line."""
+    def unbroken(text: str) -> Markup:
+        """The text with each range of numbers kept on one line."""
         span = r'<span class="range">\g<0></span>'
-        return Markup(re.sub(r"\(?[\d,]+ to [\d,]+\)?", span, str(escape(said))))
+        return Markup(re.sub(r"\(?[\d,]+ to [\d,]+\)?", span, str(escape(text))))
 
     def with_visible_characters(value: object) -> object:
         if not isinstance(value, str) or hasattr(value, "__html__") or not value:
             return value
         return "\n".join(visible_text(line, 10_000) for line in value.split("\n"))
 
-    made = Environment(
+    environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         finalize=with_visible_characters,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible_text"] = visible_text
-    made.filters["unbroken"] = unbroken
-    made.filters["css_text"] = lambda said: "".join(f"\\{ord(each):06x}" for each in said)
-    made.filters["promise_in_short"] = sentences.promise_in_short
-    made.globals |= {"say": sentences, "lines": plan_lines, "early_day": early_day}
-    return made.from_string(files("dphh.report").joinpath("page.html").read_text(encoding="utf-8"))
+    environment.filters["visible_text"] = visible_text
+    environment.filters["unbroken"] = unbroken
+    environment.filters["css_text"] = lambda text: "".join(
+        f"\\{ord(character):06x}" for character in text
+    )
+    environment.filters["promise_in_short"] = sentences.promise_in_short
+    environment.globals |= {"say": sentences, "lines": plan_lines, "early_day": early_day}
+    text = files("dphh.report").joinpath("page.html").read_text(encoding="utf-8")
+    return environment.from_string(text)

@@ -1,4 +1,4 @@
-"""A release as a list to read, with one row for each thing that people say.
+"""A release as lists to read, with one row for each thing that people say.
 
 Everything here is post-processing of a release: it costs nothing and changes no guarantee.
 """
@@ -16,10 +16,10 @@ import polars as pl
 
 from dphh.errors import CONTROL_CHARACTERS, escaped
 from dphh.report.counting import weighing_of
-from dphh.report.sentences import Released, counting_of, groups_of, joiner_of
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of, joiner_of
 from dphh.report.wordings import OWN_WORDS, Grams, Tokens, Wording, runs, wordings
 
-#: The characters that control a terminal, each with what is shown in its place.
+#: The characters that control a terminal, each with the text that is shown in its place.
 _ESCAPES = {
     character: escaped(character)
     for character in map(chr, range(0x2070))
@@ -28,109 +28,114 @@ _ESCAPES = {
 
 
 @dataclass(frozen=True)
-class Found:
-    """What releases have to read, the highest first. A row has the number of its `counted`."""
+class Findings:
+    """The rows that releases have to read, the highest first, with the number of `row.counted`."""
 
-    #: Of texts, those that have words of their own; of a trie, whole sequences, and what was cut.
+    #: Texts: those with words of their own. Tries: whole sequences, and the prefixes that were cut.
     phrases: Sequence[Wording]
     #: Single tokens that are in no phrase.
     words: Sequence[Wording] = ()
     #: Other phrases: short, of words that are mostly said elsewhere, or side by side by chance.
     others: Sequence[Wording] = ()
-    #: Phrases that the page's further tables do not have, if these have some.
+    #: Phrases that the page's further tables lack, if these have any.
     further: Sequence[Wording] = ()
     #: The column of their numbers. Without users nothing is joined, and the longest are first.
     number: Literal["users", "score"] | None = None
-    #: Of each item, those of its groups added up.
+    #: The number of each item; by groups, the sum of its groups.
     numbers: Mapping[Tokens, float] = field(default_factory=dict)
 
-    def apart(self, counts: Sequence[Iterable[Sequence[str]]]) -> tuple[Found, Found]:
-        """What one of these lists of items has, each in a row; and the rest: no phrase is first."""
+    def split(self, counts: Sequence[Iterable[Sequence[str]]]) -> tuple[Findings, Findings]:
+        """The findings that these lists of items have, each item in a row, and all others; phrases
+        of the latter are `further`."""
         counted = {tuple(item) for items in counts for item in items}
-        every = (*self.phrases, *self.further), self.words, self.others
+        kinds = (*self.phrases, *self.further), self.words, self.others
         (phrases, words, others), (further, *rest) = (
-            [[of for of in those if (of.counted in counted) == inside] for those in every]
+            [[row for row in rows if (row.counted in counted) == inside] for rows in kinds]
             for inside in (True, False)
         )
         shown = {
             run
-            for of in (*phrases, *words, *others)
-            for tokens in (of.tokens, *of.variations)
+            for row in (*phrases, *words, *others)
+            for tokens in (row.tokens, *row.variations)
             for run in runs(tokens, range(1, len(tokens) + 1))
         }
         for tokens in sorted(counted - shown):
-            (phrases if len(tokens) > 1 else words).append(_alone(tokens))
-        for those in (phrases, words, further):
-            those.sort(key=lambda of: -self.numbers[of.counted])
-        of_count = Found(phrases, words, others, (), self.number, self.numbers)
-        return of_count, Found((), rest[0], rest[1], further, self.number, self.numbers)
+            (phrases if len(tokens) > 1 else words).append(_unjoined(tokens))
+        for rows in (phrases, words, further):
+            rows.sort(key=lambda row: -self.numbers[row.counted])
+        in_counts = Findings(phrases, words, others, (), self.number, self.numbers)
+        return in_counts, Findings((), rest[0], rest[1], further, self.number, self.numbers)
 
 
-def found_in(
+def findings_of(
     release: Released,
     earlier: Released | None = None,
     others: Iterable[Released | None] = (),
     counts: Sequence[Released] = (),
-) -> Found:
-    """The phrases that no longer released one contains, joined as `wordings` joins them.
+) -> Findings:
+    """The released items that no longer one contains, phrases joined as `wordings` joins them.
 
-    earlier: an earlier release of the same kind: what was found in either is here. others: all
-    further tables of the page that show these phrases. counts: of the items that these counted
-    they have the numbers."""
+    earlier: an earlier release of the same kind; its items are findings, too. others: further
+    releases whose tables show these rows. counts: releases that counted these items; their numbers
+    replace those of `release`."""
     frame = _shown_rows(release)
     number = _number_of(frame)
     people = number == "users"
     counted = [*map(_numbers_of, counts)]
-    tables = [_numbers_of(each) for each in (release, earlier, *others) if each is not None]
-    both = tables[: 2 if people and earlier is not None else 1]
-    every = both[-1] | both[0]
+    tables = [_numbers_of(table) for table in (release, earlier, *others) if table is not None]
+    compared = tables[: 2 if people and earlier is not None else 1]
+    items = compared[-1] | compared[0]
 
-    def held() -> dict[Tokens, float]:
-        return {tokens: numbers for tokens, (*_, numbers) in every.items()}
+    def rank(tokens: Tokens) -> Any:
+        _, low, value = items[tokens]
+        return 0 if people else -len(tokens), -low, -value
 
-    def order(tokens: Tokens) -> Any:
-        _, begins, most = every[tokens]
-        return 0 if people else -len(tokens), -begins, -most
-
-    def in_order(of: Iterable[Wording]) -> list[Wording]:
+    def in_order(rows: Iterable[Wording]) -> list[Wording]:
         if not people:
-            return sorted(of, key=lambda each: order(each.counted))
-        return sorted(of, key=lambda each: -every[each.counted][0])
+            return sorted(rows, key=lambda row: rank(row.counted))
+        return sorted(rows, key=lambda row: -items[row.counted][0])
 
     if "ended" in frame:
-        return Found(in_order(map(_alone, every)), number=number, numbers=held())
-    table = pl.DataFrame({"tokens": [*every]}, {"tokens": pl.List(pl.String)})
-    whole = [tokens for tokens, is_whole in zip(every, is_maximal(table), strict=True) if is_whole]
+        return Findings(in_order(map(_unjoined, items)), number=number, numbers=_values(items))
+    table = pl.DataFrame({"tokens": [*items]}, {"tokens": pl.List(pl.String)})
+    whole = [tokens for tokens, is_whole in zip(items, is_maximal(table), strict=True) if is_whole]
     long = [tokens for tokens in whole if len(tokens) > 1]
-    words = in_order(_alone(tokens) for tokens in whole if len(tokens) == 1)
+    words = in_order(_unjoined(tokens) for tokens in whole if len(tokens) == 1)
     if not people:
-        return Found(in_order(map(_alone, long)), words, number=number, numbers=held())
-    counting = counting_of(release.manifest)
-    weighing = weighing_of(counting)
-    # Where factors differ, the mean noise of all counts.
-    sigma = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
-    grams = Grams(
-        [{tokens: numbers for tokens, (*_, numbers) in of.items()} for of in both],
-        sigma * sqrt(max(1, len(groups_of(release.manifest)))),
-        Counter(chain(*tables)),
-        counted,
-    )
-    joined, loose = wordings(long, grams, order)
+        phrases = in_order(map(_unjoined, long))
+        return Findings(phrases, words, number=number, numbers=_values(items))
+    sigma = _mean_sigma(release.manifest)
+    grams = Grams([*map(_values, compared)], sigma, Counter(chain(*tables)), counted)
+    joined, loose = wordings(long, grams, rank)
     own = joined
     if release.manifest["parameters"].get("content", {}).get("reading") == "words":
-        of_own = [grams.own_words(of.tokens, grams.users[of.counted]) for of in joined]
-        own = [of for of, words in zip(joined, of_own, strict=True) if words >= OWN_WORDS] or joined
-    aside = [*(of for of in joined if of not in own), *map(_alone, loose)]
-    for each in joined:
-        each.variations = [tokens for tokens in each.variations if tokens in both[0]]
-        if any(each.tokens in of for of in counted):
-            each.counted = each.tokens
-    for of in reversed(counted):
-        every |= of
-    elsewhere = {*chain.from_iterable(tables[len(both) :])}
-    chosen = [of for of in own if of.counted in elsewhere] or own
-    further = [of for of in own if of not in chosen]
-    return Found(in_order(chosen), words, in_order(aside), in_order(further), number, held())
+        own_words = [grams.own_words(row.tokens, grams.users[row.counted]) for row in joined]
+        pairs = zip(joined, own_words, strict=True)
+        own = [row for row, own_count in pairs if own_count >= OWN_WORDS] or joined
+    aside = [*(row for row in joined if row not in own), *map(_unjoined, loose)]
+    for row in joined:
+        row.variations = [tokens for tokens in row.variations if tokens in compared[0]]
+        if any(row.tokens in count for count in counted):
+            row.counted = row.tokens
+    for count in reversed(counted):
+        items |= count
+    elsewhere = {*chain.from_iterable(tables[len(compared) :])}
+    chosen = [row for row in own if row.counted in elsewhere] or own
+    further = [row for row in own if row not in chosen]
+    lists = in_order(chosen), words, in_order(aside), in_order(further)
+    return Findings(*lists, number, _values(items))
+
+
+def _values(items: Mapping[Tokens, tuple[float, float, float]]) -> dict[Tokens, float]:
+    return {tokens: value for tokens, (*_, value) in items.items()}
+
+
+def _mean_sigma(manifest: Manifest) -> float:
+    """The standard deviation of an item's number, in users; where factors differ, the mean."""
+    counting = counting_of(manifest)
+    weighing = weighing_of(counting)
+    sigma: float = counting["sigma_grid"] / weighing.unit * float((1 / weighing.factor).mean())
+    return sigma * sqrt(max(1, len(groups_of(manifest))))
 
 
 def _shown_rows(release: Released) -> pl.DataFrame:
@@ -139,12 +144,12 @@ def _shown_rows(release: Released) -> pl.DataFrame:
 
 
 def _numbers_of(release: Released) -> dict[Tokens, tuple[float, float, float]]:
-    """Of each item, of its groups added up: what orders rows, where its interval begins, and its
-    number; 0 without."""
+    """For each item three numbers, each the sum over its groups: the one that orders rows, the low
+    end of its interval, and the one that is shown; zeros if it has none."""
     frame = _shown_rows(release)
     number = _number_of(frame)
     people = number == "users"
-    # What is shown of all groups together is the sum of what was counted, also below 0.
+    # The total over groups that is shown is a sum of estimates, which may be below 0.
     is_sum = people and groups_of(release.manifest) and "estimate" in frame.columns
     names = ("estimate" if is_sum else number, "low" if people else number, number)
     table = frame.group_by("tokens", maintain_order=True).agg(
@@ -159,21 +164,21 @@ def _number_of(frame: pl.DataFrame) -> Literal["users", "score"] | None:
     return next((name for name in names if name in frame and frame[name].count() > 0), None)
 
 
-def _alone(tokens: Tokens) -> Wording:
+def _unjoined(tokens: Tokens) -> Wording:
     return Wording(tokens, tokens)
 
 
 def phrases(release: Released) -> pl.DataFrame:
-    """A row for each of what was found, or for each of its groups: the wording, and the released
-    item in it whose numbers these are."""
-    return with_visible_controls(exact_phrases(release))
+    """A row for each finding, or for each of its groups: the wording, and the released item in it
+    whose numbers the row has. Control characters are escaped."""
+    return with_visible_controls(unescaped_phrases(release))
 
 
-def exact_phrases(release: Released) -> pl.DataFrame:
-    """The same with texts as they are, which controls may be in."""
-    found, join = found_in(release), joiner_of(release.manifest).join
-    every = *found.phrases, *found.words, *found.others
-    rows = [(join(each.tokens), each.counted) for each in every]
+def unescaped_phrases(release: Released) -> pl.DataFrame:
+    """The rows of `phrases` with texts as they were released."""
+    findings, join = findings_of(release), joiner_of(release.manifest).join
+    every = *findings.phrases, *findings.words, *findings.others
+    rows = [(join(wording.tokens), wording.counted) for wording in every]
     order = pl.DataFrame(rows, {"phrase": pl.String, "tokens": pl.List(pl.String)}, orient="row")
     frame = _shown_rows(release)
     shown = order.join(frame, on="tokens", maintain_order="left_right")
@@ -191,12 +196,12 @@ def with_visible_controls(frame: pl.DataFrame) -> pl.DataFrame:
 
 def is_maximal(frame: pl.DataFrame) -> pl.Series:
     """For each row, whether no longer phrase of the frame contains it. For a trie: whether it is a
-    complete sequence, or a prefix that no row of the frame extends or ends."""
+    complete sequence, or a prefix that no other row extends or completes."""
     is_trie = "ended" in frame.columns
     phrases, length = frame.select("tokens"), pl.col("tokens").list.len()
     inside = parts = phrases.clear()
     for tokens in range(phrases.select(length.max()).item() or 0, 1, -1):
-        # The parts of one length have all parts of the next, so each part is cut only once.
+        # Parts of the next length are parts of these, so each is made only once.
         longer = pl.concat([phrases.filter(length == tokens), parts]).unique()
         parts = pl.concat(
             longer.select(pl.col("tokens").list.slice(start, tokens - 1))
@@ -205,5 +210,5 @@ def is_maximal(frame: pl.DataFrame) -> pl.Series:
         inside = pl.concat([inside, parts])
     ended = frame["ended"].fill_null(False) if is_trie else pl.repeat(False, len(frame), eager=True)
     inside = pl.concat([inside, phrases.filter(ended)]).unique().with_columns(inside=True)
-    found = phrases.join(inside, on="tokens", how="left", maintain_order="left")
-    return ended | found["inside"].is_null()
+    marked = phrases.join(inside, on="tokens", how="left", maintain_order="left")
+    return ended | marked["inside"].is_null()

@@ -1,4 +1,4 @@
-"""A plan in sections of lines: its promise, levels, finds, and what the ledger says of it."""
+"""A plan in sections of lines: its promise, what it finds, its levels, and what a ledger says."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ DETAIL_SECTIONS = ("levels", "proof")
 def plan_text(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None, *, details: bool = True
 ) -> str:
-    lines = wrapped(f"plan: {price.verb}  {_asked(price)}")
-    for heading, said in plan_sections(price, corpus, ledger):
+    lines = wrapped(f"plan: {price.verb}  {_parameters_in_words(price)}")
+    for heading, section in plan_sections(price, corpus, ledger):
         if details or heading not in DETAIL_SECTIONS:
-            lines += [f"\n{heading}", *in_two_columns(said)]
+            lines += [f"\n{heading}", *in_two_columns(section)]
     if not details:
         lines.append("\nplan.describe(), or --plan --details, has the noise and the theorem, too")
     return "\n".join(lines)
 
 
 def plan_rows(price: Price, corpus: Corpus | None) -> list[tuple[str, ...]]:
-    """The same for a notebook, without details: rows of heading, label and text."""
-    rows: list[tuple[str, ...]] = [("plan", price.verb, _asked(price))]
-    for heading, said in plan_sections(price, corpus):
+    """A short plan as rows of heading, label and text, for a notebook."""
+    rows: list[tuple[str, ...]] = [("plan", price.verb, _parameters_in_words(price))]
+    for heading, lines in plan_sections(price, corpus):
         if heading not in DETAIL_SECTIONS:
-            headings = [heading, *[""] * len(said)]
-            rows += [(first, *line) for first, line in zip(headings, said, strict=False)]
+            headings = [heading, *[""] * len(lines)]
+            rows += [(first, *line) for first, line in zip(headings, lines, strict=False)]
     return [*rows, ("", "", "plan.describe() has the noise and the theorem, too")]
 
 
-def _asked(price: Price) -> str:
+def _parameters_in_words(price: Price) -> str:
     given = [(option, value) for option, value in price.parameters if value is not None]
     return ", ".join(f"{option}={one_line(str(value), 120)}" for option, value in given)
 
@@ -63,7 +63,7 @@ def plan_sections(
 
 
 def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section]:
-    """The sections of a plan that an analyst may see, too."""
+    """The sections of a plan that an analyst may also see."""
     privacy = privacy_of_corpus(price, corpus)
     limits = [] if corpus is None else [("note", corpus.content.limits_in_words)]
     return [
@@ -75,7 +75,7 @@ def sections_without_ledger(price: Price, corpus: Corpus | None) -> list[Section
 
 
 def promise_lines(privacy: Privacy) -> Lines:
-    """What is promised, to whom, and on which condition."""
+    """What is promised, to whom, and on which conditions."""
     published = promise(privacy.published_epsilon, privacy.delta)
     lines = [("promise", published)]
     if privacy.central_epsilon is not None:
@@ -85,7 +85,7 @@ def promise_lines(privacy: Privacy) -> Lines:
             ("the release", f"{published}, for one item"),
             ("", f"{booked}, for all of a user's items: what the ledger books"),
         ]
-    lines += [("warning", said) for said in privacy.warnings]
+    lines += [("warning", warning) for warning in privacy.warnings]
     provided = [] if privacy.provided is None else [("provided", privacy.provided)]
     return [*lines, ("unit", privacy.unit), *provided]
 
@@ -99,12 +99,12 @@ def proof_lines(privacy: Privacy) -> Lines:
     ]
     if privacy.shuffled_epsilon is not None:
         # The promise is for those who see sums of reports, this line for those who see each report.
-        one = promise(privacy.shuffled_epsilon, privacy.delta)
-        user = promise(privacy.shuffled_user_epsilon, privacy.delta)
-        said = f"{one} for one item, {user} for all of a user's"
-        lines.append(("mixed messages", f"to those who see reports without senders: {said}"))
-    unsaid = [each for each in privacy.caveats if (privacy.provided or "\n") not in each]
-    return [*lines, *(("note", caveat) for caveat in unsaid)]
+        for_item = promise(privacy.shuffled_epsilon, privacy.delta)
+        for_user = promise(privacy.shuffled_user_epsilon, privacy.delta)
+        both = f"{for_item} for one item, {for_user} for all of a user's"
+        lines.append(("mixed messages", f"to those who see reports without senders: {both}"))
+    further = [note for note in privacy.caveats if (privacy.provided or "\n") not in note]
+    return [*lines, *(("note", note) for note in further)]
 
 
 def levels_and_counts_lines(price: Price) -> Lines:
@@ -117,37 +117,37 @@ def levels_and_counts_lines(price: Price) -> Lines:
             if counting.beginnings
             else "all that is found"
         )
-        said = f"each user counts as one for up to {counting.max_items:,} of {what}"
+        bound = f"each user counts as one for up to {counting.max_items:,} of {what}"
         if counting.within_purses:
-            said = (
+            bound = (
                 "each user has one budget, of which finding takes what it uses; what is left "
                 f"counts the user as one for up to {counting.within_purses:,} of {what}, at the "
                 f"least for {counting.max_items:,}"
             )
             noise += "; more, and for more, where most users hold more"
         lines += [
-            ("counts", f"{said}; with more, as less for each"),
+            ("counts", f"{bound}; with more, as less for each"),
             ("", f"{noise}, or less where fewer are found"),
             ("", intervals),
         ]
         if counting.min_users:
-            each = "what is found" if counting.by is None else "of each group, what is found there"
-            said = f"{each} is left out if its interval begins below {counting.min_users:,} users: "
-            said += "an item that fewer hold is released with probability at most "
-            lines.append(("min_users", f"{said}{counting.chance_below_min_users:.2%}"))
-    asked: dict[str, Any] = dict(price.parameters)
-    if asked.get("by") is not None:
-        named = ", ".join(map(one_line, asked["groups"]))
-        said = f"within {named} and {OTHER_GROUP} of {one_line(asked['by'])}"
-        lines.append(("groups", f"{said}; {OTHER_GROUP} is for all values not declared"))
+            what = "what is found" if counting.by is None else "of each group, what is found there"
+            rule = f"{what} is left out if its interval begins below {counting.min_users:,} users: "
+            rule += "an item that fewer hold is released with probability at most "
+            lines.append(("min_users", f"{rule}{counting.chance_below_min_users:.2%}"))
+    parameters: dict[str, Any] = dict(price.parameters)
+    if parameters.get("by") is not None:
+        names = ", ".join(map(one_line, parameters["groups"]))
+        groups = f"within {names} and {OTHER_GROUP} of {one_line(parameters['by'])}"
+        lines.append(("groups", f"{groups}; {OTHER_GROUP} is for all values not declared"))
     return lines
 
 
 def _levels_lines(levels: Sequence[Level]) -> Lines:
     """What each level does. Levels that follow one another and do the same share one entry."""
     lines: Lines = []
-    for (_, said), alike in groupby(
-        levels, key=lambda each: (getattr(each, "pass_number", 1), each.in_words())
+    for (_, texts), alike in groupby(
+        levels, key=lambda level: (getattr(level, "pass_number", 1), level.in_words())
     ):
         first, *others = alike
         head = f"levels {first.level} to {others[-1].level}" if others else f"level {first.level}"
@@ -156,7 +156,7 @@ def _levels_lines(levels: Sequence[Level]) -> Lines:
             head += " (if alone)" if isinstance(first, OneRoundAfterChoice) else ""
         if levels[-1].level < len(levels) and isinstance(first, LocalLevel):
             head = f"pass {first.pass_number}, {head}"
-        lines += zip([head] + [""] * (len(said) - 1), said, strict=True)
+        lines += zip([head] + [""] * (len(texts) - 1), texts, strict=True)
     return lines
 
 
@@ -183,7 +183,7 @@ def finds_lines(finds: Finds) -> Lines:
 
 
 def intervals_lines(price: Price) -> Lines:
-    """How near a release says how many users hold what it finds."""
+    """How far the intervals of numbers of users reach."""
     if (counting := price.counting) is None:
         return []
     reach = number(counting.noisiest_level.half_width)

@@ -53,7 +53,7 @@ def _chart_over_time(table: Table) -> Any:
 
 
 def _drawn_rows(table: Table) -> pl.DataFrame:
-    """A row for each bar."""
+    """A row for each bar; by groups, without the bars of all groups together."""
     return pl.DataFrame(
         [
             (
@@ -77,16 +77,16 @@ def _chart(table: Table) -> Any:
 
     rows = _drawn_rows(table)
     people = rows["low"].count() > 0
-    named = "users" if people else "score (no number of people)"
+    axis_title = "users" if people else "score (no number of people)"
     item = alt.Y("item:N", sort=None, title=None, axis=alt.Axis(labelLimit=300))
-    value = alt.X("value:Q", title=named, scale=alt.Scale(domain=[0, table.scale]))
+    value = alt.X("value:Q", title=axis_title, scale=alt.Scale(domain=[0, table.scale]))
     base = alt.Chart(rows, width=WIDTH_OF_GROUP if len(table.groups) > 1 else 300).encode(y=item)
-    drawn = base.mark_bar().encode(x=value, tooltip=["item", "group_name", *_BAR_COLUMNS])
+    chart = base.mark_bar().encode(x=value, tooltip=["item", "group_name", *_BAR_COLUMNS])
     if people:
-        drawn = drawn + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+        chart = chart + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     if len(table.groups) == 1:
-        return drawn.properties(title=table.title)
+        return chart.properties(title=table.title)
     header = alt.Header(labelLimit=WIDTH_OF_GROUP)
-    # The column needs no title: the table's title names what the groups are of.
+    # The column needs no title: the table's title names the column of the groups.
     column = alt.Column("group_name:N", sort=None, title=None, header=header)
-    return drawn.facet(column=column, title=table.title)
+    return chart.facet(column=column, title=table.title)

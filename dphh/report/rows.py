@@ -1,4 +1,4 @@
-"""Of which rows a release is, in plain words: "November 2026, stars 1 or 2"."""
+"""The rows that a release read, in plain words: "November 2026, stars 1 or 2"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONE = (
     rf"|(?i:IN)\s*\(\s*(?P<listed>{_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)"
     rf"|(?i:BETWEEN)\s+(?P<first>{_VALUE})\s+(?i:AND)\s+(?P<last>{_VALUE}))"
 )
-#: Conditions that AND alone joins: whatever brackets are around them, they mean the same.
+#: Conditions that only AND joins, so that brackets around them do not matter.
 _EVERY = re.compile(
     r"[\s(]*ONE[\s)]*(?:(?i:AND)[\s(]+ONE[\s)]*)*".replace("ONE", re.sub(r"\?P<\w+>", "?:", _ONE))
 )
@@ -28,17 +28,17 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
            "October", "November", "December")  # fmt: skip
 
 
-def rows_of(manifest: Mapping[str, Any]) -> str:
-    """The rows that were read, or "" if these are all rows."""
+def rows_line(manifest: Mapping[str, Any]) -> str:
+    """The condition on the rows that were read, in words; "" if all rows were."""
     where = manifest.get("parameters", {}).get("content", {}).get("where")
-    return "" if where is None else ", ".join(_in_words(str(where)))
+    return "" if where is None else ", ".join(_conditions_in_words(str(where)))
 
 
 def may_share_rows(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | None:
-    """Whether a row can meet the conditions of both releases; None if that cannot be told. Where
-    both have one condition, or none, they are taken as of two files, or two states of a table: no
-    manifest says of which file it is."""
-    contents = [each.get("parameters", {}).get("content", {}) for each in (one, other)]
+    """Whether a row can meet the conditions of both releases; None if that cannot be told. Equal
+    conditions, or none, are taken as of two files or two states of a table, as manifests do not
+    name files."""
+    contents = [manifest.get("parameters", {}).get("content", {}) for manifest in (one, other)]
     wheres = [content.get("where") or "" for content in contents]
     if wheres[0] == wheres[1]:
         return False
@@ -47,53 +47,55 @@ def may_share_rows(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | N
     if not all(map(_is_plain, wheres)):
         return None
     bounds: dict[str, list[tuple[str, list[str]]]] = {}
-    for found in re.finditer(_ONE, " AND ".join(wheres)):
-        of_column = bounds.setdefault(_plain(found["name"]).lower(), [])
-        if found["listed"]:
-            of_column.append(("=", [*map(_plain, re.findall(_VALUE, found["listed"]))]))
-        elif found["sign"]:
-            of_column.append((found["sign"], [_plain(found["value"])]))
+    for match in re.finditer(_ONE, " AND ".join(wheres)):
+        bounds_of_column = bounds.setdefault(_unquoted(match["name"]).lower(), [])
+        if match["listed"]:
+            listed = re.findall(_VALUE, match["listed"])
+            bounds_of_column.append(("=", [*map(_unquoted, listed)]))
+        elif match["sign"]:
+            bounds_of_column.append((match["sign"], [_unquoted(match["value"])]))
         else:
-            of_column += [(">=", [_plain(found["first"])]), ("<=", [_plain(found["last"])])]
+            ends = _unquoted(match["first"]), _unquoted(match["last"])
+            bounds_of_column += [(">=", [ends[0]]), ("<=", [ends[1]])]
     return all(map(_can_be_met, bounds.values()))
 
 
 def _can_be_met(bounds: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    """Whether one value can meet all of these comparisons, each with one of its values. Tried are
-    all of these values, and one before, between and after them."""
+    """Whether some value meets all of these comparisons, each with one of its values. It is enough
+    to try these values, and one before, between and after them."""
     values = {value for _, values in bounds for value in values}
     are_numbers = all(re.fullmatch(r"-?[0-9]+(\.[0-9]*)?", value) for value in values)
     key: Callable[[str], Any] = float if are_numbers else str
-    place = {value: 2 * at + 1 for at, value in enumerate(sorted({*map(key, values)}))}
+    place = {value: 2 * rank + 1 for rank, value in enumerate(sorted({*map(key, values)}))}
     return any(
-        all(any(_COMPARE[sign](tried, place[key(each)]) for each in some) for sign, some in bounds)
+        all(any(_COMPARE[sign](tried, place[key(end)]) for end in ends) for sign, ends in bounds)
         for tried in range(2 * len(place) + 1)
     )
 
 
-def _in_words(where: str) -> Iterator[str]:
-    """Each condition in words; or all as they were written, if one is of another kind."""
+def _conditions_in_words(where: str) -> Iterator[str]:
+    """Each condition in words; the text as it was written, if it has other kinds of conditions."""
     if not _is_plain(where):
         yield f"rows where {rows_in_words(where)}"
         return
     spans: dict[str, dict[str, date]] = {}
-    said: dict[str, str] = {}
-    for found in re.finditer(_ONE, where):
-        name = _plain(found["name"])
-        if found["sign"] in (">=", "<") and (day := _date_of(_plain(found["value"]))):
-            spans.setdefault(name, {})[found["sign"]] = day
-            said.setdefault(f"days of {name}", "")
-        elif found["sign"]:
-            said[found[0]] = f"{name} {_WORDS[found['sign']]}{_plain(found['value'])}"
-        elif found["listed"]:
-            *others, last = map(_plain, re.findall(_VALUE, found["listed"]))
-            said[found[0]] = f"{name} {', '.join(others)}{' or ' if others else ''}{last}"
+    words: dict[str, str] = {}
+    for match in re.finditer(_ONE, where):
+        name, sign = _unquoted(match["name"]), match["sign"]
+        if sign in (">=", "<") and (day := _date_of(_unquoted(match["value"]))):
+            spans.setdefault(name, {})[sign] = day
+            words.setdefault(f"days of {name}", "")
+        elif sign:
+            words[match[0]] = f"{name} {_WORDS[sign]}{_unquoted(match['value'])}"
+        elif match["listed"]:
+            *others, last = map(_unquoted, re.findall(_VALUE, match["listed"]))
+            words[match[0]] = f"{name} {', '.join(others)}{' or ' if others else ''}{last}"
         else:
-            said[found[0]] = f"{name} {_plain(found['first'])} to {_plain(found['last'])}"
+            words[match[0]] = f"{name} {_unquoted(match['first'])} to {_unquoted(match['last'])}"
     for name, span in spans.items():
-        words = _days_in_words(span.get(">="), span.get("<"))
-        said[f"days of {name}"] = words if len(span) == 2 else f"{name} {words}"
-    yield from said.values()
+        days = _days_in_words(span.get(">="), span.get("<"))
+        words[f"days of {name}"] = days if len(span) == 2 else f"{name} {days}"
+    yield from words.values()
 
 
 def _is_plain(where: str) -> bool:
@@ -125,18 +127,18 @@ def _days_in_words(first: date | None, end: date | None) -> str:
 
 
 def released_in_words(manifest: Mapping[str, Any]) -> str:
-    """When the release was made, or "" in manifests that somebody wrote without it."""
+    """The day on which the release was made; "" if the manifest does not say it."""
     day = _date_of(str(manifest.get("day", "")))
     early = ", before this period ended" if early_day(manifest) else ""
     return "" if day is None else f"released on {_day(day)}{early}"
 
 
 def early_day(manifest: Mapping[str, Any]) -> str:
-    """The day it was made on, if that was before the last of the days that it reads was over."""
+    """The day on which the release was made, if the period that it reads had not ended; else ""."""
     day = _date_of(str(manifest.get("day", "")))
     where = str(manifest.get("parameters", {}).get("content", {}).get("where"))
-    ends = [found["value"] for found in re.finditer(_ONE, where) if found["sign"] == "<"]
-    dates = [end for each in ends if (end := _date_of(_plain(each))) is not None]
+    ends = [match["value"] for match in re.finditer(_ONE, where) if match["sign"] == "<"]
+    dates = [end for text in ends if (end := _date_of(_unquoted(text))) is not None]
     return _day(day) if day and _is_plain(where) and any(day < end for end in dates) else ""
 
 
@@ -148,6 +150,6 @@ def _month(day: date) -> str:
     return f"{_MONTHS[day.month - 1]} {day.year}"
 
 
-def _plain(quoted: str) -> str:
+def _unquoted(quoted: str) -> str:
     mark = quoted[0]
     return quoted[1:-1].replace(2 * mark, mark) if mark in "'\"" else quoted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dphh.columns import OTHER_GROUP
 from dphh.price import Privacy
 from dphh.reader.content import BORDER
-from dphh.report.rows import rows_of
+from dphh.report.rows import rows_line
 from dphh.wording.lines import one_line, with_noun
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def promise_in_words(privacy: Privacy) -> str:
 
 
 def promise_in_short(privacy: Privacy) -> str:
-    """To whom something is promised, and what, without its numbers."""
+    """Who is protected and how, without numbers, for readers of a page."""
     if privacy.protects != "user":
         return f"Protected is {privacy.unit}."
     return (
@@ -70,17 +70,19 @@ def promise_in_short(privacy: Privacy) -> str:
 def odds_in_words(epsilon: float, delta: float, what: str) -> str:
     return (
         f"Whatever came out, it was {times_as_likely(epsilon)} with {what} in the data as without"
-        f"{plus(delta)}, and the other way round."
+        f"{plus_delta(delta)}, and the other way round."
     )
 
 
-def sure_afterwards(epsilon: float) -> str:
-    """By Bayes, how sure at most somebody is afterwards who thought it so likely before."""
+def belief_afterwards(epsilon: float) -> str:
+    """How sure a reader can become, at most, that rows are in the data; by Bayes' rule, for three
+    degrees of belief beforehand."""
     odds = (exp(min(epsilon, 99.0)) * before for before in (1, 1 / 9, 1 / 99))
-    even, ten, one = (ceil(1000 * each / (1 + each)) / 10 for each in odds)
+    from_half, from_tenth, from_hundredth = (ceil(1000 * odd / (1 + odd)) / 10 for odd in odds)
     return (
         "Who thinks it even odds that these rows are in the data is afterwards at most "
-        f"{even} in 100 sure of it; who thinks it 10 in 100, {ten}; and 1 in 100, {one}"
+        f"{from_half} in 100 sure of it; who thinks it 10 in 100, {from_tenth}; and 1 in 100, "
+        f"{from_hundredth}"
     )
 
 
@@ -88,7 +90,7 @@ def times_as_likely(epsilon: float) -> str:
     return f"at most {_factor(epsilon)} times as likely"
 
 
-def plus(delta: float) -> str:
+def plus_delta(delta: float) -> str:
     if delta == 0:
         return ""
     return f", plus a probability of {delta:g} (1 in {float(f'{1 / delta:.2g}'):,.0f})"
@@ -104,21 +106,21 @@ def _factor(epsilon: float) -> str:
 
 def groups_of(manifest: Manifest) -> tuple[str, ...]:
     """The groups of a release's counts, in the order declared, with all others last."""
-    asked = manifest.get("parameters", {})
-    return (*asked["groups"], OTHER_GROUP) if asked.get("by") else ()
+    parameters = manifest.get("parameters", {})
+    return (*parameters["groups"], OTHER_GROUP) if parameters.get("by") else ()
 
 
 def are_periods(manifest: Manifest) -> bool:
-    """Whether its groups are days, weeks, months, quarters or years, of which two or more follow
-    one another as they are sorted."""
+    """Whether its groups are two or more days, weeks, months, quarters or years, written so that
+    they sort by time."""
     declared = groups_of(manifest)[:-1]
     lengths = {len(name) for name in declared}
     return len(declared) > 1 and len(lengths) == 1 and all(map(_PERIOD.fullmatch, declared))
 
 
 def joiner_of(manifest: Manifest) -> str:
-    """What stands between the tokens of an item as people see it. Elements of a list may have
-    spaces, so their borders are shown; the column `item` has a space there."""
+    """The text between the tokens of an item, as people see it. Elements of a list may contain
+    spaces, so their borders are shown, where the column `item` has a space."""
     content = manifest.get("parameters", {}).get("content", {})
     if content.get("reading") == "list":
         return BORDER
@@ -136,33 +138,34 @@ def number_of_items(table: Any) -> int:
 
 
 def has_every_given_item(manifest: Manifest) -> bool:
-    """Whether the items were given beforehand, and the release has all of them, held or not."""
+    """Whether the items were given beforehand and the release has all of them, held or not."""
     whole = manifest.get("parameters", {}).get("min_users") is None
     return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
 
 
 def items_line(release: Released) -> str:
     """One line: how many items were found or counted, within which groups, and of which rows."""
-    manifest, asked = release.manifest, release.manifest.get("parameters", {})
+    manifest = release.manifest
     items = number_of_items(release.table)
     is_counted = has_every_given_item(manifest)
-    said = f"{with_noun(items, 'item')} counted" if is_counted else f"{items:,} found"
-    said += "" if is_counted else f" by {manifest['verb']}"
+    line = f"{with_noun(items, 'item')} counted" if is_counted else f"{items:,} found"
+    line += "" if is_counted else f" by {manifest['verb']}"
     if groups := groups_of(manifest):
-        said += f"; counts within {asked['by']}: {', '.join(map(one_line, groups))}"
-    rows = rows_of(manifest)
-    return f"{said}; of {rows}" if rows else said
+        by = manifest["parameters"]["by"]
+        line += f"; counts within {by}: {', '.join(map(one_line, groups))}"
+    rows = rows_line(manifest)
+    return f"{line}; of {rows}" if rows else line
 
 
 def counting_of(manifest: Manifest) -> Manifest:
-    """The manifest's part on counts of users: noise and intervals; empty if none were counted, also
-    because nothing was found."""
+    """The part of a manifest that describes counts of users, their noise and intervals; empty if
+    nothing was counted, or if nothing was found."""
     parts = [manifest.get("counting", {}), *manifest["levels"]]
     return next((part for part in parts if "keys" in part and "confidence" in part), {})
 
 
 def is_weak(low: float | None, high: float | None) -> bool:
-    """Whether a range begins so low that perhaps nobody, or a few, have it."""
+    """Whether a range begins so low that perhaps few people hold the item, or nobody."""
     return low is not None and high is not None and 10 * low < high
 
 
@@ -171,8 +174,8 @@ def range_in_words(low: float, high: float) -> str:
 
 
 def group_in_words(users: float, low: float, high: float) -> str:
-    said = range_in_words(low, high)
-    return said if is_weak(low, high) else f"{users:,.0f} ({said})"
+    interval = range_in_words(low, high)
+    return interval if is_weak(low, high) else f"{users:,.0f} ({interval})"
 
 
 def about_in_words(users: float, low: float, high: float) -> str:
@@ -180,37 +183,37 @@ def about_in_words(users: float, low: float, high: float) -> str:
 
 
 def people_in_words(users: float, low: float, high: float) -> str:
-    said = range_in_words(low, high)
-    return f"{said} people" if is_weak(low, high) else f"about {users:,.0f} people ({said})"
+    interval = range_in_words(low, high)
+    return f"{interval} people" if is_weak(low, high) else f"about {users:,.0f} people ({interval})"
 
 
 def users_may_be_bounded(manifest: Manifest) -> bool:
-    """Whether a user may hold more items than count in full, and then adds less to each."""
+    """Whether a user who holds many items counts as less than one for each of them."""
     return bool(counting_of(manifest)["lost_grid"])
 
 
 def meaning_of_counts(manifest: Manifest) -> str:
-    """What a number of people and the range beside it mean, for readers of a page."""
+    """A sentence for readers of a page: what a number of people and its range mean."""
     confidence = counting_of(manifest)["confidence"]
     likely = "very likely" if confidence >= 0.9 else f"with probability {confidence:g}"
     return f"Numbers of people; the true one is {likely} in the range."
 
 
 def meaning_of_ranges(manifest: Manifest) -> str:
-    """What that is exactly."""
+    """A sentence: how many of 100 such ranges, or of more, hold the true numbers."""
     counting = counting_of(manifest)
     confidence = Fraction(str(counting["confidence"]))
-    of = max(100, confidence.denominator)
-    hold = f"{float(of * confidence):,.6g}"
+    total = max(100, confidence.denominator)
+    hold = f"{float(total * confidence):,.6g}"
     if counting.get("min_users"):
-        missing = f"{float(of - of * confidence):,.6g}"
-        return f"Of {of:,} such ranges, at most {missing} are expected to miss the true number."
+        missing = f"{float(total - total * confidence):,.6g}"
+        return f"Of {total:,} such ranges, at most {missing} are expected to miss the true number."
     if counting["simultaneous"]:
-        return f"In {hold} of {of:,} such releases, all ranges hold the true numbers."
-    said = f"Of {of:,} such ranges, {hold} hold the true number"
+        return f"In {hold} of {total:,} such releases, all ranges hold the true numbers."
+    sentence = f"Of {total:,} such ranges, {hold} hold the true number"
     if has_every_given_item(manifest):
-        return f"{said}."
-    return f"{said}; of those that stand first, fewer do: noise, too, has put them there."
+        return f"{sentence}."
+    return f"{sentence}; of those that stand first, fewer do: noise, too, has put them there."
 
 
 def meaning_of_scores(manifest: Manifest) -> str:
@@ -221,9 +224,9 @@ def meaning_of_scores(manifest: Manifest) -> str:
 
 
 def meaning_of_missing(manifest: Manifest) -> str:
-    """Sentences that say what it means that an item is missing, and how many users one needs."""
+    """Sentences: what it means that an item is missing, and how many users an item needs."""
     given, finds = has_every_given_item(manifest), manifest["finds"]
-    said = (
+    meaning = (
         "Everything that was asked for is here, whether many hold it or nobody does."
         if given
         else "What is not here may still be in the data: what few people share is left out, and so "
@@ -237,14 +240,14 @@ def meaning_of_missing(manifest: Manifest) -> str:
     *fewer, most = by_length or [with_noun(finds["users"], "person")]
     sizes = f"{', '.join(fewer)} or {most}" if fewer else most
     return (
-        f"{said} For a probability of {finds['probability']:g} that {finds['what']}, it takes "
+        f"{meaning} For a probability of {finds['probability']:g} that {finds['what']}, it takes "
         f"{sizes}{others}."
     ).replace("persons", "people")
 
 
 def holders_line(manifest: Manifest) -> str:
-    """A sentence on how few people may hold an item: with `min_users`, at least how many hold each;
-    else, how many items are expected to be spurious; "" if none are."""
+    """A sentence: with `min_users`, the fewest people who hold an item; else, how many items are
+    expected to be held by few or nobody; "" if none are."""
     if floor := counting_of(manifest).get("min_users"):
         few = (1 - counting_of(manifest)["confidence"]) / 2
         return (

@@ -1,5 +1,5 @@
-"""The statement on an account, for those who check it: its promise in words, what each run was
-asked for and by whom, and what its owner changed. It is Markdown that reads well as plain text."""
+"""The statement on an account, for those who check it: its promise in words, who asked for what in
+each run, and what its owner changed. It is Markdown that reads well as plain text."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from dphh.ledger.paying import label_of
 from dphh.ledger.spending import account_lines
 from dphh.privacy.events import costs_of
 from dphh.reader.corpus import unit_and_columns
-from dphh.report.sentences import odds_in_words, plus, sure_afterwards, times_as_likely
+from dphh.report.sentences import belief_afterwards, odds_in_words, plus_delta, times_as_likely
 from dphh.wording.lines import numbers_in, visible_text, with_noun, wrapped
 
 
-def statement_of(book: Ledger, account: str) -> str:
-    found, runs = book.status(account), book.runs(account)
-    changes = book.history(account)
+def statement_of(book: Ledger, name: str) -> str:
+    account, runs = book.status(name), book.runs(name)
+    changes = book.history(name)
     promise = [
         f"By dphh {version('dphh')}, from the ledger {book.path}, as of "
         f"{datetime.now(UTC):%Y-%m-%d}, after {with_noun(len(runs), 'run')}.",
-        f"Data: {label_of(found.corpus)}; "
-        f"what is protected: {unit_and_columns(found.corpus.user)}.",
-        *(f"{text[0].upper()}{text[1:]}." for text in account_lines(found)),
-        f"In words: {_promise_in_words(found)}",
+        f"Data: {label_of(account.corpus)}; "
+        f"what is protected: {unit_and_columns(account.corpus.user)}.",
+        *(f"{text[0].upper()}{text[1:]}." for text in account_lines(account)),
+        f"In words: {_promise_in_words(account)}",
         "How many people are in the data was not released, so no ledger may say it. On whose "
         "authority something was released is not recorded either: below are who asked for each "
         "run, who decided on the account, and whoever signs.",
-        *_conditions(found, runs, changes),
-        *(f"{said[0].upper()}{said[1:]}." for said in book.uncapped_runs()),
+        *_conditions(account, runs, changes),
+        *(f"{line[0].upper()}{line[1:]}." for line in book.uncapped_runs()),
     ]
-    summed = (
+    no_sum = (
         "; the ledger combines them by a sharper rule than addition, so what each took of the cap "
         "does not add up either"
-    )
+    ) * (account.cap.rule == "divergence")
     on_runs = (
-        f"Each has an epsilon and a delta of its own{summed * (found.cap.rule == 'divergence')}. A "
-        "run that is 'running' or 'failed' did not finish; its price is spent. Names are those of "
-        "analysts or of logins on the machine: notes, not proofs. 'By itself' is how much likelier "
-        "at most a run alone made what came out with, or without, "
-        f"{_one_users_rows(found.corpus.user)} in the data."
+        f"Each has an epsilon and a delta of its own{no_sum}. A run that is 'running' or 'failed' "
+        "did not finish; its price is spent. Names are those of analysts or of logins on the "
+        "machine: notes, not proofs. 'By itself' is how much likelier at most a run alone made "
+        f"what came out with, or without, {_one_users_rows(account.corpus.user)} in the data."
     )
-    lines = [f"# Statement on the account {found.name}", *_wrapped(*promise)]
+    lines = [f"# Statement on the account {account.name}", *_wrapped(*promise)]
     lines += ["", "## What the owner changed"]
     for number, change in enumerate(changes, start=1):
         lines += _wrapped(f"{change}.", first=f"{number}. ")
-    lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, found)]
+    lines += ["", "## Runs", *_wrapped(on_runs), *lines_on_runs(runs, account)]
     lines += ["", "## Who has read it", ""]
-    but = ", but for the tests'," if found.test_runs else ""
-    lines += _wrapped(f"I have read this, and agree / do not agree that these runs{but} leave:")
+    exception = ", but for the tests'," if account.test_runs else ""
+    agreement = f"agree / do not agree that these runs{exception} leave:"
+    lines += _wrapped(f"I have read this, and {agreement}")
     lines += [f"{'_' * 70}", "", f"Name: {'_' * 40}", ""]
     lines += [f"Date: {'_' * 14}  Signature: {'_' * 30}"]
     return "\n".join(lines)
@@ -63,7 +63,7 @@ def statement_of(book: Ledger, account: str) -> str:
 def _conditions(
     account: Account, runs: Sequence[Entry], changes: Sequence[Change]
 ) -> Iterator[str]:
-    """On what the promise depends, and why what is left may look like too much."""
+    """Sentences: what the promise depends on, and why what is left may look like too much."""
     if account.used > 1 or account.runs_of_others:
         return  # there is no promise
     if late := sum(change.runs > 0 and change.what in ("account", "cap") for change in changes):
@@ -88,7 +88,7 @@ def _conditions(
 
 
 def _wrapped(*texts: str, first: str = "") -> Iterator[str]:
-    """Lines that fit the terminal: of each text the first with `first`, the others as far in."""
+    """Each text in lines that fit the terminal; `first` begins its first line and indents all."""
     for text in texts:
         yield from wrapped(visible_text(text, 10_000), first, " " * len(first))
 
@@ -96,12 +96,12 @@ def _wrapped(*texts: str, first: str = "") -> Iterator[str]:
 def lines_on_runs(runs: Sequence[Entry], payer: Account | None = None) -> Iterator[str]:
     """A numbered paragraph on each run, with the share of the payer's cap that it took."""
     for number, run in enumerate(runs, start=1):
-        for place, text in enumerate(_parts(run, payer)):
+        for place, text in enumerate(_paragraphs(run, payer)):
             mark = f"{number}. "
             yield from _wrapped(text, first=mark if place == 0 else " " * len(mark))
 
 
-def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
+def _paragraphs(run: Entry, payer: Account | None) -> Iterator[str]:
     took = ""
     if payer is not None:
         took = f"; took {part_of(share_used([run.booking], payer.cap), 'the cap')}"
@@ -112,20 +112,21 @@ def _parts(run: Entry, payer: Account | None) -> Iterator[str]:
     if why := run.promises_nothing(payer.corpus.user if payer else None):
         yield f"{why[0].upper()}{why[1:]}."
     yield f"Asked for: {asked_in_words(run, None if payer is None else payer.corpus)}."
-    given = run.parameters.items()
-    if numbers := [f"{name} {of!r}" for name, value in given for of in numbers_in(value)]:
+    parameters = run.parameters.items()
+    numbers = [f"{name} {number!r}" for name, value in parameters for number in numbers_in(value)]
+    if numbers:
         yield f"In numbers: {', '.join(numbers)}."
-    if (told := _local_epsilon(run)) is not None:
-        yield f"To those who get the reports: local epsilon {told:g} a user."
+    if (local_epsilon := _local_epsilon(run)) is not None:
+        yield f"To those who get the reports: local epsilon {local_epsilon:g} a user."
     yield f"Run {run.run_id}" + (f", made with {run.made_with}" if run.made_with else "")
     if run.table_sha256:
         yield f"Its release.json has table_sha256 {run.table_sha256}"
     if payer is not None and why is None:
-        yield f"By itself: {times_as_likely(run.epsilon)}{plus(run.delta)}."
+        yield f"By itself: {times_as_likely(run.epsilon)}{plus_delta(run.delta)}."
 
 
 def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:
-    """The accounts, and the runs that none paid for; or an account with its runs and changes."""
+    """One account with its runs and changes; else all accounts, and the runs that none paid for."""
     payer = None if account is None else book.status(account)
     runs = [
         {"run_id": run.run_id, "verb": run.verb, "state": run.state, "epsilon": run.epsilon,
@@ -155,11 +156,10 @@ def _promise_in_words(account: Account) -> str:
             "all runs together cost more than this cap, so it promises nothing. Whether a larger "
             f"one was promised when they were made, the changes below say. {alone}"
         )
-    said = odds_in_words(
-        account.cap.epsilon, account.cap.delta, _one_users_rows(account.corpus.user)
-    )
-    sure = sure_afterwards(account.cap.epsilon)
-    return f"{said[0].lower()}{said[1:]} {sure}, but for that probability (docs/officers.md)."
+    cap = account.cap
+    odds = odds_in_words(cap.epsilon, cap.delta, _one_users_rows(account.corpus.user))
+    belief = belief_afterwards(cap.epsilon)
+    return f"{odds[0].lower()}{odds[1:]} {belief}, but for that probability (docs/officers.md)."
 
 
 def _one_users_rows(user: Sequence[str]) -> str:
@@ -171,6 +171,6 @@ def _one_users_rows(user: Sequence[str]) -> str:
 def _local_epsilon(run: Entry) -> float | None:
     """The epsilon of all reports of one user, against those who collect them; None if the run has
     no reports."""
-    epsilons = [cost.uncharged_epsilon for cost in costs_of(run.events)]
-    sent = [epsilon for epsilon in epsilons if epsilon is not None]
-    return sum(sent) if sent else None
+    costs = [cost.uncharged_epsilon for cost in costs_of(run.events)]
+    epsilons = [epsilon for epsilon in costs if epsilon is not None]
+    return sum(epsilons) if epsilons else None

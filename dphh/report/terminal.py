@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dphh.errors import printable
 from dphh.report.bar_tables import Table
-from dphh.report.moves import Comparison, in_words
+from dphh.report.moves import Comparison, change_in_words
 from dphh.report.parts import Part, parts_of
 from dphh.report.sentences import (
     Released,
@@ -24,20 +24,21 @@ from dphh.wording.lines import (
     wrapped,
 )
 
-#: About how many lines a terminal shows of a release's items. Its tables share them: all show the
-#: same number of items, each with a line, or a line for each group.
+#: About how many lines a terminal shows of a release's items. All of its tables show the same
+#: number of items, each with one line, or a line for each group.
 SHOWN_ROWS = 10
 #: How many columns of the terminal a number, an interval and a group's name take each.
 NUMBER_WIDTH = 12
 
 
 def report_text(shown: Sequence[Released], against: Sequence[Released], top: int) -> str:
-    """Releases, and what rose and fell since earlier ones; or in the last of two periods."""
+    """Releases, and what rose and fell: since earlier releases, or in the last of their periods."""
     parts = parts_of(shown, against, SHOWN_ROWS)
-    lines = [line for part in parts for each in (part, part.rest) if each for line in _lines(each)]
+    with_rests = [part for pair in parts for part in (pair, pair.rest) if part]
+    lines = [line for part in with_rests for line in _lines(part)]
     for changes in (part.changes for part in parts if part.changes):
         lines += ["", *_lines_of_changes(changes, top)]
-    # Somebody else may have written the manifest: its texts must not steer a terminal.
+    # Somebody else may have written the manifest: its texts must not control the terminal.
     return printable("\n".join(lines))
 
 
@@ -57,7 +58,7 @@ def _lines(part: Part) -> list[str]:
         lines.append(manifest["randomness"])
     lines += wrapped(part.meaning if tables else meaning_of_missing(manifest), "  ", "  ")
     several = sum(max(1, len(table.groups)) for table in tables)
-    # The most columns that an item's name may take, and the most that one takes.
+    # The most columns that an item's name may take, and those that each name takes.
     most = min(60, terminal_columns() - 10 - 3 * NUMBER_WIDTH)
     widths = [width_of(one_line(row.wording, most)) for table in tables for row in table.rows]
     for table in tables:
@@ -70,19 +71,19 @@ def _lines(part: Part) -> list[str]:
 
 
 def _lines_of_changes(changes: Comparison, top: int) -> list[str]:
-    """What rose and what fell, a line each."""
+    """A line for each phrase that rose or fell, and what only one of both has."""
     lines = wrapped(changes.headline) + wrapped(changes.meaning, "  ", "  ")
     for text, group, difference in changes.moves[:top]:
         numbers = f"{difference['before']:,} -> {difference['users']:,}"
         where = "" if group in (None, changes.now) else f"{one_line(group, NUMBER_WIDTH)}: "
-        said = f"{where}{in_words(difference)}"
-        lines.append(f"  {padded(one_line(text, 40), 40)}  {numbers:>17}  {said}")
+        change = f"{where}{change_in_words(difference)}"
+        lines.append(f"  {padded(one_line(text, 40), 40)}  {numbers:>17}  {change}")
     if len(changes.moves) > top:
         lines.append(f"  ... and {len(changes.moves) - top:,} more")
     for side, alone in ((changes.now, changes.new), (changes.before, changes.gone)):
         more = f" and {len(alone) - top:,} more" if len(alone) > top else ""
-        said = f"found in {side} alone: {', '.join(alone[:top])}{more}"
-        lines += wrapped(said, "  ", "  ") if alone else []
+        line = f"found in {side} alone: {', '.join(alone[:top])}{more}"
+        lines += wrapped(line, "  ", "  ") if alone else []
     return lines
 
 
@@ -94,8 +95,8 @@ def _lines_of_table(table: Table, most_rows: int, name_width: int) -> list[str]:
         name = one_line(row.wording, name_width)
         for bar, group in zip(row.bars, table.names, strict=True):
             numbers = f"{bar.number_text:>{NUMBER_WIDTH}}  {bar.interval_text:<{NUMBER_WIDTH}}"
-            said = f"{numbers}  {one_line(group, NUMBER_WIDTH) if len(row.bars) > 1 else ''}"
-            lines.append(f"    {padded(name, name_width)}  {said}".rstrip())
+            cells = f"{numbers}  {one_line(group, NUMBER_WIDTH) if len(row.bars) > 1 else ''}"
+            lines.append(f"    {padded(name, name_width)}  {cells}".rstrip())
             name = ""
     if table.count > len(first):
         lines.append(f"    ... and {table.count - len(first):,} more")

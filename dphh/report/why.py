@@ -1,7 +1,7 @@
 """Explains why a phrase is not in a release, from the release alone. This is free and reads no row.
 
-It cannot say how many users hold the phrase, or whether any does: below the threshold both look the
-same. That is the privacy guarantee.
+It cannot say how many users hold the phrase, or whether any does: below the threshold, few holders
+look like none. That is the privacy guarantee.
 """
 
 from __future__ import annotations
@@ -57,41 +57,42 @@ def why(release: Released, phrase: str | Sequence[str], tokens_of: Tokenise) -> 
 def _reasons(release: Released, tokens: Tokens) -> Iterator[tuple[Reason, str]]:
     """The reasons that apply to a phrase, the decisive one first, each with a sentence."""
     manifest, name = release.manifest, _quoted(release, tokens)
-    asked, levels = manifest.get("parameters", {}), manifest["levels"]
+    parameters, levels = manifest.get("parameters", {}), manifest["levels"]
     if not tokens:
-        said = "No token is left of this: see how texts are split and which tokens are kept."
-        yield "not so read", said
-    if tokens in {tuple(word) for word in asked.get("known", ())}:
+        text = "No token is left of this: see how texts are split and which tokens are kept."
+        yield "not so read", text
+    if tokens in {tuple(word) for word in parameters.get("known", ())}:
         yield "not so read", f"{name} was given as known, so no user was asked about it."
-    if strange := set(tokens) - set(asked.get("character_set", tokens)):
-        found = ", ".join(one_line(repr(token)) for token in sorted(strange))
-        yield "not so read", f"{name} contains {found}, which the run's character set lacks."
-    ends = _released_of_these_tokens(release, tokens)
-    if tokens in ends:
-        only = "" if ends[tokens] else " as a prefix only: it was not released as complete"
+    if unknown := set(tokens) - set(parameters.get("character_set", tokens)):
+        characters = ", ".join(one_line(repr(token)) for token in sorted(unknown))
+        yield "not so read", f"{name} contains {characters}, which the run's character set lacks."
+    complete = _released_of_these_tokens(release, tokens)
+    if tokens in complete:
+        only = "" if complete[tokens] else " as a prefix only: it was not released as complete"
         yield "released", f"{name} is in the release{only}."
-    if [*tokens] in map(list, asked.get("domain") or ()):
-        least = asked.get("min_users")
+    if [*tokens] in map(list, parameters.get("domain") or ()):
+        least = parameters.get("min_users")
         yield "below", f"{name} was left out: its interval begins below {least} users (min_users)."
-    if has_every_given_item(manifest) or "domain" in asked:
-        said = f"{name} is not among the given items; that does not say whether anybody holds it."
-        yield "not asked for", said
+    if has_every_given_item(manifest) or "domain" in parameters:
+        text = f"{name} is not among the given items; that does not say whether anybody "
+        yield "not asked for", f"{text}holds it."
     lengths = _lengths_of(levels)
     if len(tokens) not in lengths:
-        looked = f"this release looked at items of {min(lengths):,} to {max(lengths):,} tokens"
-        yield "not of this length", f"{name} has {with_noun(len(tokens), 'token')}; {looked}."
-    if missing := _missing_parts(tokens, ends, levels):
+        range_of_lengths = f"items of {min(lengths):,} to {max(lengths):,} tokens"
+        text = f"{name} has {with_noun(len(tokens), 'token')}; this release looked at "
+        yield "not of this length", f"{text}{range_of_lengths}."
+    if missing := _missing_parts(tokens, complete, levels):
         parts = " and ".join(_quoted(release, part) for part in missing)
-        said = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not "
-        said += "released, and a phrase is tried only where its parts were."
-        yield "a part was not released", said
+        text = f"{name} was not looked at: {parts} {'was' if len(missing) == 1 else 'were'} not "
+        text += "released, and a phrase is tried only where its parts were."
+        yield "a part was not released", text
     subject = f"{name}: its parts were released, and it" if needed_parts(tokens, levels) else name
     yield "below", _below_threshold_sentence(release, len(tokens), subject)
 
 
 def _lengths_of(levels: Sequence[ManifestLevel]) -> set[int]:
     """The lengths, in tokens, of the items that a run looked at."""
-    # `ldp_trie` asks for pairs of characters first: its level n has sequences of n + 1.
+    # `ldp_trie` begins with pairs of characters: its level n has sequences of n + 1.
     return {level["level"] + (level["kind"] == "local") for level in levels}
 
 
@@ -101,7 +102,7 @@ def needed_parts(tokens: Tokens, levels: Sequence[ManifestLevel]) -> list[Tokens
 
 
 def needed_slices(length: int, levels: Sequence[ManifestLevel]) -> list[slice]:
-    """Where these parts are in a phrase of so many tokens."""
+    """Where the parts of `needed_parts` are in a phrase of `length` tokens."""
     begins = slice(0, length - 1)
     is_trie = any(level["kind"] in ("vote", "local") for level in levels)
     if is_trie:
@@ -113,49 +114,48 @@ def needed_slices(length: int, levels: Sequence[ManifestLevel]) -> list[slice]:
 
 
 def _released_of_these_tokens(release: Released, tokens: Tokens) -> dict[Tokens, bool]:
-    """The released sequences of these tokens alone, among which are a phrase and its parts; and for
-    each, whether it was released as complete, or only as a prefix."""
+    """The released sequences that only these tokens occur in, so also a phrase and its parts; for
+    each, whether it was released as complete and not only as a prefix."""
     frame = release.to_polars()
     frame = frame.filter(pl.col("tokens").list.eval(pl.element().is_in(tokens)).list.all())
-    complete = frame["ended"] if "ended" in frame else [True] * len(frame)
-    ends: dict[Tokens, bool] = {}
-    for way, ended in zip(map(tuple, frame["tokens"].to_list()), complete, strict=True):
-        ends[way] = ends.get(way, False) or bool(ended)
-    return ends
+    ends = frame["ended"] if "ended" in frame else [True] * len(frame)
+    complete: dict[Tokens, bool] = {}
+    for sequence, ended in zip(map(tuple, frame["tokens"].to_list()), ends, strict=True):
+        complete[sequence] = complete.get(sequence, False) or bool(ended)
+    return complete
 
 
 def _missing_parts(
     tokens: Tokens, released: Collection[Tokens], levels: Sequence[ManifestLevel]
 ) -> list[Tokens]:
     """The shortest parts of a phrase that were not released, so that it was not looked at."""
-    # Each part is looked at once: neighbours share parts, so there are few of them but many ways
-    # that lead to each.
-    found, seen, waiting = set(), {tokens}, [tokens]
+    # Each part is visited once: parts overlap, so there are few of them but many paths to each.
+    shortest, seen, waiting = set(), {tokens}, [tokens]
     while waiting:
         part = waiting.pop()
-        missing = {each for each in needed_parts(part, levels) if each not in released}
+        missing = {shorter for shorter in needed_parts(part, levels) if shorter not in released}
         if not missing and part != tokens:
-            found.add(part)
+            shortest.add(part)
         waiting += missing - seen
         seen |= missing
-    return sorted(found, key=lambda part: (len(part), tokens.index(part[0]), part))
+    return sorted(shortest, key=lambda part: (len(part), tokens.index(part[0]), part))
 
 
 def _below_threshold_sentence(release: Released, length: int, subject: str) -> str:
     finds = release.manifest["finds"]
     users = dict(map(tuple, finds["users_by_length"])).get(length, finds["users"])
-    said = (
+    text = (
         f"{subject} stayed below the threshold. That does not say whether anybody holds it: what "
         "few hold looks like what nobody holds."
     )
     if floor := release.manifest.get("counting", {}).get("min_users"):
-        said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
+        text += f" Or its interval began below {floor:,} users (min_users), and it was left out."
     more = "more are needed if they hold other items"
     if many := finds.get("users_of_many"):
         held, few, most = many
         more = f"of people with {held} different words, as most have, it takes {few:,} to {most:,}"
     return (
-        f"{said} At this price it is found with probability {finds['probability']:g} if {users:,} "
+        f"{text} At this price it is found with probability {finds['probability']:g} if {users:,} "
         f"people hold it and nothing else; {more}."
     )
 

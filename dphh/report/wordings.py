@@ -1,13 +1,14 @@
-"""Which released grams are pieces of one sentence: one wording for these, and what folds into it.
+"""Joins released grams that are pieces of one sentence into one wording, and folds others into it.
 
-All of this is post-processing. It rests on numbers of people as they were released, and on one
-fact: who holds a gram holds its parts, so that of grams a and b that share a run r, at least
+This is post-processing of released numbers of people. It rests on one fact: whoever holds a gram
+holds its parts. So if grams a and b share a run r, at least
 
     n(a) + n(b) - n(r)
 
-people hold both. Grams that overlap by all but a token of one are joined if that is most of those
-who hold either, and stands out of the noise; a gram is folded into a wording if it is half of those
-who hold the gram. A joined wording has no number: one released gram in it has, and is said to.
+people hold both. Grams that share all but one token of the shorter are joined if this number is
+most of those who hold either gram, and exceeds the noise. A gram is folded into a wording if this
+number is half of those who hold the gram. A joined wording has no number of its own: the number
+shown is that of one released gram in it, which is marked.
 """
 
 from __future__ import annotations
@@ -23,18 +24,16 @@ Tokens = tuple[str, ...]
 
 #: "Most" of those who hold something, and "few" of them.
 MOST, FEW = 3 / 4, 1 / 4
-#: Of an overlap, that it is none is told apart by so many sigmas: it is made of three numbers.
+#: An overlap exceeds so many sigmas of one number, as it is a sum of three noised numbers.
 SURE = 2 * sqrt(3)
-#: A phrase has so many words of its own, together: of each word, the share of those who say it who
-#: say the phrase. What is made of words that are mostly said elsewhere is said about anything.
+#: The fewest words of its own that a phrase has. A word counts as the share of its people who say
+#: the phrase; a phrase of words that are mostly said elsewhere may be about anything.
 OWN_WORDS = 1.75
 
 
 def runs(tokens: Tokens, lengths: Iterable[int]) -> Iterator[Tokens]:
     """All runs of tokens of these lengths: all of one length before those of the next."""
-    return (
-        tokens[at : at + length] for length in lengths for at in range(len(tokens) - length + 1)
-    )
+    return (tokens[i : i + length] for length in lengths for i in range(len(tokens) - length + 1))
 
 
 @dataclass
@@ -47,78 +46,78 @@ class Wording:
     variations: list[Tokens] = field(default_factory=list)
 
     def name(self, joiner: str) -> str:
-        """All of its words; in brackets those that are not of the gram whose number is shown."""
+        """The wording as text, with brackets around words outside the gram that was counted."""
         size = len(self.counted)
-        every = range(len(self.tokens) + 1)
-        at = next(at for at in every if self.tokens[at : at + size] == self.counted)
-        before, after = self.tokens[:at], self.tokens[at + size :]
-        parts = [f"[{joiner.join(each)}]" if each else "" for each in (before, after)]
-        return joiner.join(filter(None, [parts[0], *self.counted, parts[1]]))
+        starts = range(len(self.tokens) + 1)
+        start = next(i for i in starts if self.tokens[i : i + size] == self.counted)
+        outside = self.tokens[:start], self.tokens[start + size :]
+        before, after = (f"[{joiner.join(words)}]" if words else "" for words in outside)
+        return joiner.join(filter(None, [before, *self.counted, after]))
 
 
 @dataclass(frozen=True)
 class Grams:
-    """About how many people hold each released gram, in each release that is compared."""
+    """How many people hold each released gram, about, in each release that is compared."""
 
     releases: Sequence[Mapping[Tokens, float]]
     #: The standard deviation of the noise of these numbers.
     sigma: float
-    #: In how many tables of a page each gram is.
+    #: How many tables of a page have each gram.
     tables: Mapping[Tokens, int] = field(default_factory=dict)
-    #: What was counted by itself.
+    #: For each count of these grams by a run of its own: the grams that it has.
     counts: Sequence[Container[Tokens]] = ()
 
     @cached_property
     def users(self) -> Mapping[Tokens, float]:
-        """How many hold each, in the release where most do."""
+        """How many people hold each gram, in the release where that is most."""
         most: dict[Tokens, float] = {}
         for numbers in self.releases:
             most |= {gram: max(held, most.get(gram, held)) for gram, held in numbers.items()}
         return most
 
-    def held_with(self, one: Tokens, other: Tokens, shared: Tokens) -> float:
-        """The fewest people who hold both of two grams that share a run, in the release where these
-        are most; 0 if that is unknown."""
+    def held_with(self, gram: Tokens, other: Tokens, shared: Tokens) -> float:
+        """The fewest people who can hold both of two grams that share a run, by the release where
+        that is most; 0 if no release has all three."""
         return max(
             (
-                of[one] + of[other] - max(of[one], of[other], of[shared])
-                for of in self.releases
-                if one in of and other in of and shared in of
+                users[gram] + users[other] - max(users[gram], users[other], users[shared])
+                for users in self.releases
+                if gram in users and other in users and shared in users
             ),
             default=0,
         )
 
-    def are_one(self, one: Tokens, other: Tokens, shared: Tokens) -> bool:
-        most = MOST * max(self.users[one], self.users[other]) - self.sigma
-        return self.held_with(one, other, shared) > max(most, SURE * self.sigma)
+    def are_pieces_of_one(self, gram: Tokens, other: Tokens, shared: Tokens) -> bool:
+        most = MOST * max(self.users[gram], self.users[other]) - self.sigma
+        return self.held_with(gram, other, shared) > max(most, SURE * self.sigma)
 
     def is_variation(self, gram: Tokens, counted: Tokens, shared: Tokens) -> bool:
         return self.held_with(gram, counted, shared) > self.users[gram] / 2
 
     def core(self, gram: Tokens) -> Tokens:
-        """The part of a gram, or all of it, that has most words of its own, of those that no FEW of
-        their people go on in another way: a single token, if these stand together as chance has
-        it."""
+        """The part of a gram, or all of it, with the most words of its own, without parts that FEW
+        of their people continue otherwise. If its tokens stand together by chance, this is a single
+        token."""
         parts = (
             run
             for run in runs(gram, range(len(gram), 0, -1))
-            if run in self.users and not (1 < len(run) < len(gram) and self._goes_on(run, gram))
+            if run in self.users and not (1 < len(run) < len(gram) and self._differs(run, gram))
         )
         return max(parts, key=lambda run: self.own_words(run, self.users[run]))
 
-    def _goes_on(self, run: Tokens, gram: Tokens) -> bool:
-        """Whether FEW of those who hold a run say it with a token more that is not in this gram,
-        and FEW of those who hold that token say it so."""
+    def _differs(self, run: Tokens, gram: Tokens) -> bool:
+        """Whether some released gram is this run and a token more, is no part of `gram`, and is
+        held by FEW of those who hold the run and FEW of those who hold the token."""
         inside = {*runs(gram, [len(run) + 1])}
         return any(
-            self.users[each] > FEW * max(self.users[run], self.users.get(token, 0))
-            for each, token in self._longer[run]
-            if each not in inside
+            self.users[longer] > FEW * max(self.users[run], self.users.get(token, 0))
+            for longer, token in self._longer[run]
+            if longer not in inside
         )
 
     @cached_property
     def _longer(self) -> Mapping[Tokens, list[tuple[Tokens, Tokens]]]:
-        """The grams of a token more, each with that token."""
+        """For each run, the released grams that have a token more, each with that token."""
         longer: dict[Tokens, list[tuple[Tokens, Tokens]]] = defaultdict(list)
         for gram in self.users:
             longer[gram[1:]].append((gram, gram[:1]))
@@ -126,28 +125,26 @@ class Grams:
         return longer
 
     def own_words(self, tokens: Tokens, held: float) -> float:
-        """How many words are a wording's own: of each, the share of its people who say this.
-
-        What is not released is held by fewer, as far as is known by these alone."""
+        """How many words are a wording's own: the sum of each word's share of people who hold the
+        wording. `held` people do. A word that was not released counts as one."""
         shares = (held / max(self.users.get((token,), held), 1) for token in dict.fromkeys(tokens))
         return sum(min(share, 1) for share in shares)
 
-    def counted(self, tokens: Tokens, like: Tokens) -> Tokens:
-        """Of the grams of a wording that about as many hold as `like`, and that most tables of the
-        page have, the longest, and of these the first: one that was picked for its number would
-        be too high, or too low."""
-        every = [
+    def counted_gram(self, tokens: Tokens, like: Tokens) -> Tokens:
+        """The gram whose number a wording shows. Of those that about as many hold as `like`: the
+        one that most tables have, then the longest, then the first. It is not chosen by its number,
+        as noise would then bias the number."""
+        candidates = [
             run
             for run in runs(tokens, range(len(tokens), min(len(like), 2) - 1, -1))
             if run in self.users and self._is_about(run, like)
         ]
-        return max(every, key=self._places)
+        return max(candidates, key=self._presence)
 
-    def _places(self, gram: Tokens) -> tuple[int, ...]:
-        """Whether it was counted by itself, whether each release has it, the first before all; and
-        how many tables."""
-        every = (*self.counts, *self.releases)
-        return (*(gram in of for of in every), self.tables.get(gram, 0))
+    def _presence(self, gram: Tokens) -> tuple[int, ...]:
+        """Whether each count has the gram, and then each release; and how many tables have it."""
+        lists = (*self.counts, *self.releases)
+        return (*(gram in grams for grams in lists), self.tables.get(gram, 0))
 
     def _is_about(self, gram: Tokens, like: Tokens) -> bool:
         fewer, more = sorted((self.users[gram], self.users[like]))
@@ -157,46 +154,46 @@ class Grams:
 def wordings(
     whole: Sequence[Tokens], grams: Grams, order: Callable[[Tokens], Any]
 ) -> tuple[list[Wording], list[Tokens]]:
-    """One wording for all grams that are pieces of one; and the loose grams, whose tokens stand
-    together as chance has it.
+    """The wordings of these grams, which are pieces or variations of them; and the loose grams,
+    whose tokens stand together by chance.
 
-    whole: the grams of two tokens or more that no longer one contains. order: which are first."""
+    whole: grams of two or more tokens that no longer gram contains. order: their sort key."""
     core_of = {gram: grams.core(gram) for gram in whole}
     cores = {core for core in core_of.values() if len(core) > 1}
     cores -= {run for core in cores for run in runs(core, range(2, len(core)))}
     in_order = sorted(cores, key=lambda core: (order(core), core))
     joining = _Joining(grams, in_order)
-    found: list[Wording] = []
-    of_run: dict[Tokens, Wording] = {}
+    made: list[Wording] = []
+    wording_of_run: dict[Tokens, Wording] = {}
 
     def wording_of(gram: Tokens) -> Wording | None:
         for run in runs(gram, range(len(gram), 0, -1)):
-            made = of_run.get(run)
-            if made and (run == gram or grams.is_variation(gram, made.counted, run)):
-                return made
+            wording = wording_of_run.get(run)
+            if wording and (run == gram or grams.is_variation(gram, wording.counted, run)):
+                return wording
         return None
 
     for core in in_order:
         if core in joining.done or wording_of(core):
             continue
         tokens = joining.joined(core)
-        found.append(made := Wording(tokens, grams.counted(tokens, core)))
+        made.append(wording := Wording(tokens, grams.counted_gram(tokens, core)))
         for run in runs(tokens, range(1, len(tokens) + 1)):
             if run in grams.users:
-                of_run.setdefault(run, made)
+                wording_of_run.setdefault(run, wording)
     loose = []
     for gram in whole:
         core = core_of[gram]
-        of_gram = (of_run.get(core) if len(core) > 1 else None) or wording_of(gram)
-        if of_gram is None:
+        nearest = (wording_of_run.get(core) if len(core) > 1 else None) or wording_of(gram)
+        if nearest is None:
             loose.append(gram)
-        elif of_run.get(gram) is not of_gram:
-            of_gram.variations.append(gram)
-    return found, loose
+        elif wording_of_run.get(gram) is not nearest:
+            nearest.variations.append(gram)
+    return made, loose
 
 
 class _Joining:
-    """Joins each gram with those that go on where it ends, and begin where it begins, once."""
+    """Joins a gram with grams that overlap its end or its beginning; each gram is joined once."""
 
     def __init__(self, grams: Grams, cores: Iterable[Tokens]) -> None:
         self.grams = grams
@@ -223,16 +220,16 @@ class _Joining:
     def _next(
         self, gram: Tokens, shared: Sequence[tuple[Tokens, Mapping[Tokens, list[Tokens]]]]
     ) -> tuple[Tokens, int] | None:
-        """The gram that goes on, and how many tokens it shares: as many as can be."""
-        for run, of_end in reversed(shared):
-            can = [
+        """The gram to join with this one, and how many tokens they share: the most possible."""
+        for run, grams_at_run in reversed(shared):
+            candidates = [
                 (self.grams.held_with(gram, other, run), other)
-                for other in of_end.get(run, ())
+                for other in grams_at_run.get(run, ())
                 if other not in self.done
                 and len(run) >= min(len(gram), len(other)) - 1
-                and self.grams.are_one(gram, other, run)
+                and self.grams.are_pieces_of_one(gram, other, run)
             ]
-            if can:
-                self.done.add(other := max(can)[1])
+            if candidates:
+                self.done.add(other := max(candidates)[1])
                 return other, len(run)
         return None

@@ -6,7 +6,7 @@ import pytest
 from dphh import UsageError
 from dphh.errors import Notice
 from dphh.report.moves import comparison
-from dphh.report.phrases import Found
+from dphh.report.phrases import Findings
 from dphh.report.sentences import are_periods
 from dphh.report.terminal import report_text
 from dphh.report.wordings import Wording
@@ -102,7 +102,7 @@ def test_weeks_are_compared_with_the_weeks_before():
 def test_a_phrase_that_is_now_folded_with_the_others_changed_once():
     now, before = counted({"cold soup": (900, 880, 920)}), counted({"cold soup": (100, 80, 120)})
     folded = [Wording(("cold", "soup"), ("cold", "soup"))]
-    found = Found([], others=folded, number="users", numbers={("cold", "soup"): 900})
+    found = Findings([], others=folded, number="users", numbers={("cold", "soup"): 900})
     assert (
         comparison(now, of_run(before, "earlier"), found).beside == {}
         and len(comparison(now, of_run(before, "earlier"), found).moves) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from dphh import Release, UsageError, counts, items, ngrams
 from dphh.consistency import check_consistency
-from dphh.report.phrases import found_in
+from dphh.report.phrases import findings_of
 from dphh.report.terminal import release_text
 from dphh.report.wordings import runs
 from dphh.wording.lines import terminal_columns
@@ -55,7 +55,7 @@ def test_every_release_passes_through_every_door(users, name, tmp_path):
 
 def _shown_or_folded(release):
     """The released items that are a row, or a variation or a piece of one."""
-    found, frame = found_in(release), release.to_polars()
+    found, frame = findings_of(release), release.to_polars()
     if "ended" in frame:  # a beginning of a longer sequence is shown by it
         whole = {of.tokens for of in found.phrases}
         assert whole <= {*map(tuple, frame["tokens"].to_list())}

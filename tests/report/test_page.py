@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dphh import UsageError, counts, items, ngrams
 from dphh.cli import cli
-from dphh.report.bar_tables import named, tables_of
+from dphh.report.bar_tables import groups_in_words, tables_of
 from dphh.report.page import page_of
 from dphh.report.sentences import promise_in_words
 from dphh.report.terminal import report_text
@@ -468,8 +468,8 @@ def test_groups_that_are_numbers_have_their_columns_name():
     numbers = within_country({"a b c d": {"1": (90, 60, 120), "2": (80, 50, 110)}}, ["1", "2"])
     (table,) = tables_of(numbers, 9)
     assert table.names == ("country 1", "country 2")
-    assert named("stars", ["1", "2", "3"]) == "stars 1, 2, 3"
-    assert named("country", ["DE", "1"]) == "DE, 1"
+    assert groups_in_words("stars", ["1", "2", "3"]) == "stars 1, 2, 3"
+    assert groups_in_words("country", ["DE", "1"]) == "DE, 1"
 
 
 def test_the_first_of_what_rose_is_said_first():

@@ -3,7 +3,7 @@
 import pytest
 
 from dphh.reader.conditions import combined_condition
-from dphh.report.rows import may_share_rows, rows_of
+from dphh.report.rows import may_share_rows, rows_line
 
 NOVEMBER = {"since": "date=2026-11-01", "until": "date=2026-12-01"}
 SAID = [
@@ -34,12 +34,12 @@ SAID = [
 @pytest.mark.parametrize("asked, said", SAID)
 def test_conditions_are_said_in_words_or_as_they_were_written(asked, said):
     where = combined_condition(**asked)
-    assert rows_of({"parameters": {"content": {"where": where} if where else {}}}) == said
+    assert rows_line({"parameters": {"content": {"where": where} if where else {}}}) == said
 
 
 @pytest.mark.parametrize("where", ["'", "a = 1)", "((", "a = 1 -- b AND\n AND c", "", "$$ AND $$"])
 def test_what_somebody_wrote_into_a_manifest_is_shown_as_it_is(where):
-    said = rows_of({"parameters": {"content": {"where": where}}})
+    said = rows_line({"parameters": {"content": {"where": where}}})
     assert said == f"rows where {' '.join(where.split())}"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dphh.report.bar_tables import tables_of
 from dphh.report.page import page_of
-from dphh.report.phrases import found_in
+from dphh.report.phrases import findings_of
 from dphh.report.wordings import Grams, Wording, wordings
 from tests.report.made import Seen, counted, ladder
 
@@ -218,7 +218,8 @@ def test_of_two_releases_an_item_is_counted_that_both_have_if_as_many_hold_it():
               "b": (110, 90, 130), "c": (320, 300, 340), "d": (900, 880, 920)}  # fmt: skip
 
     def counted_beside(*texts):
-        (of,) = found_in(counted(people), counted({text: people[text] for text in texts})).phrases
+        earlier = counted({text: people[text] for text in texts})
+        (of,) = findings_of(counted(people), earlier).phrases
         return " ".join(of.counted)
 
     assert counted_beside("a b c d", "b c") == "a b c d"
@@ -232,10 +233,10 @@ def test_which_number_a_row_has_does_not_depend_on_the_numbers():
     for numbers in ((100, 120, 110), (110, 100, 120), (120, 110, 100)):
         of_text = zip(texts, numbers, strict=True)
         now = {text: (users, users - 20, users + 20) for text, users in of_text}
-        (of,) = found_in(counted(now)).phrases
+        (of,) = findings_of(counted(now)).phrases
         assert of.counted == said("a b c d")
     of_both = {text: ends for text, ends in now.items() if text != "a b c d"}
-    (of,) = found_in(counted(now), counted(of_both)).phrases
+    (of,) = findings_of(counted(now), counted(of_both)).phrases
     assert of.counted == said("a b c")
 
 

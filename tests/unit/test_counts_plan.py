@@ -195,7 +195,7 @@ def test_rarer_items_have_narrower_intervals_which_hold(tmp_path):
     (level,) = release.manifest["levels"]
     assert len(level["rough_grid"]) == 60 and check_consistency(release)
     with patch.object(phrases, "Grams", wraps=phrases.Grams) as grams:
-        phrases.found_in(release)
+        phrases.findings_of(release)
     assert grams.call_args.args[1] == pytest.approx(level["sigma"])
     widths = {row["item"]: row["high"] - row["low"] for row in release}
     assert widths["w59"] < 0.8 * widths["w0"]
