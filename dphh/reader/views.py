@@ -44,11 +44,11 @@ def open_corpus(
     """Check the names and types of the columns, then define the views. Reads no row: a table's rows
     are to be registered later. Returns the relation of the corpus, and the types of its columns."""
     if corpus.kind == "path":
-        relation = _path_relation(con, corpus)
+        relation, types = _path_relation(con, corpus)
     else:
         relation = SOURCE_TABLE_NAME
         con.register(relation, schema_of_table(corpus).empty_table())
-    types = _types_of(con, relation)
+        types = _types_of(con, relation)
     refuse_missing_columns(corpus, types)
     statements = view_statements(corpus, types, relation)
     check_patterns(con, corpus.content.patterns)
@@ -223,20 +223,23 @@ def _cleaned_tokens_sql(tokens: str, content: Content, split_text: str | None = 
     return f"cut_code_points({limited}, {content.unit})"
 
 
-def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
+def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> tuple[str, dict[str, str]]:
+    """The relation of a corpus's files, and the types of its columns."""
     try:
         listed = ", ".join(map(literal, files_to_read(con, corpus)))
         files = f"read_parquet([{listed}], hive_partitioning ="
-        # A column in the files takes precedence over one in the names of partition folders. To
-        # unite columns, DuckDB opens every file each time that it binds a view.
+        # To unite columns, DuckDB opens every file each time that it binds a view.
         relation = f"{files} false, union_by_name = {not corpus.same_schema})"
-        if not _types_of(con, relation).keys() >= {*corpus.columns.values()}:
-            # Folder names are read as text: the name that is one user's id must not decide the type
-            # of all user ids.
-            relation = f"{files} true, hive_types_autocast = false, union_by_name = true)"
+        types = _types_of(con, relation)
     except duckdb.Error as problem:
         raise unreadable_parquet_error(corpus, problem) from None
-    return relation
+    # A column in the files takes precedence over one in the names of partition folders.
+    if types.keys() >= {*corpus.columns.values()}:
+        return relation, types
+    # Folder names are read as text: the name that is one user's id must not decide the type of all
+    # user ids.
+    relation = f"{files} true, hive_types_autocast = false, union_by_name = true)"
+    return relation, _types_of(con, relation)
 
 
 def _types_of(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
