@@ -23,6 +23,7 @@ import polars as pl
 
 from dphh.columns import COUNT_COLUMNS, DIGEST_FIELD, digest_of
 from dphh.counting import Family, FoundCounts
+from dphh.engines import ENGINES
 from dphh.errors import DphhError, UsageError
 from dphh.ledger.budget import checked_booking
 from dphh.manifest_shape import MANIFEST, is_plain_json, misfit
@@ -31,7 +32,7 @@ from dphh.prior import Prior
 from dphh.privacy.counts import chosen_bound, count_intervals
 from dphh.privacy.events import events_from_json
 from dphh.reader.corpus import corpus_from_json
-from dphh.registry import price_again
+from dphh.registry import VERBS, price_again
 from dphh.report.counting import keys_of_rows, weighing_of
 from dphh.report.sentences import (
     Manifest,
@@ -64,6 +65,13 @@ def _checks(release: Released) -> Iterator[tuple[str, str]]:
         raise _refusal("its manifest has a text or a number that JSON cannot have")
     if found := misfit(manifest, MANIFEST):
         raise _refusal(found)
+    named = (("verb", manifest["verb"], VERBS), ("engine", manifest["engine"]["name"], ENGINES))
+    for what, name, known in named:
+        if name not in known:
+            raise UsageError(
+                f"release: its {what} is none of {', '.join(known)}: read it with the dphh that "
+                "made it; if that is this one, the release was edited"
+            )
     rows = release.to_polars()
     is_of_this = (made_with := manifest["versions"]["dphh"]) == version("dphh")
     if is_of_this:

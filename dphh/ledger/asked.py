@@ -58,10 +58,10 @@ def _items_in_words(verb: str, asked: dict[str, Any], content: Content) -> str:
         more = ", ..." if len(given) > MOST_ITEMS_SHOWN else ""
         what = "how many people hold each" if verb == "counts" else "which people share"
         return f"{what} of {with_noun(len(given), 'given item')} ({named}{more}) in {column}"
-    if verb == "items":
-        return f"{tokens} of {column} that people share"
-    if verb == "ngrams":
+    if "max_n" in asked:
         return f"runs of up to {asked['max_n']} {tokens} of {column} that people share"
+    if "max_length" not in asked:
+        return f"{tokens} of {column} that people share"
     pieces = tokens
     if content.unit is not None:
         pieces = "characters" if content.unit == 1 else f"pieces of {content.unit} characters"

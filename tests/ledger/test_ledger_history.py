@@ -120,6 +120,7 @@ TOKENS = [["see"], ["see", "you"], ["a"], ["b"]]
 #: What a run is asked for: its verb, its parameters, how its corpus is read, and that in words.
 ASKED = [
     ("items", {}, {"text": "body"}, "words of the column 'body' that people share; all rows"),
+    ("topics", {}, {"item": "body"}, "values of the column 'body' that people share; all rows"),
     (
         "ngrams",
         {

@@ -60,7 +60,8 @@ EDITS = {
     "field 'events'": lambda m: m.pop("events"),
     "level 2 has": lambda m: m["levels"][-2].update(released=m["levels"][-2]["released"] + 1),
     "field 'randomness'": lambda m: m.update(is_test=not m["is_test"]),
-    "'verb'": lambda m: m.update(verb="census"),
+    "its verb is none of items, .*the dphh that made it": lambda m: m.update(verb="census"),
+    "its engine is none of duckdb, ": lambda m: m["engine"].update(name="datafusion"),
     "field 'note'": lambda m: m.update(note="by hand"),
 }
 
