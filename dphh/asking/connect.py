@@ -33,13 +33,14 @@ from dphh.asking.parsed import narrowed_corpus_of_account, typed_options
 from dphh.checking import check
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Ledger
+from dphh.ledger.schema import is_ledger
 from dphh.plan import Plan, verb_function
 from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
 from dphh.reader.rows import check_columns
 from dphh.release import Release
 from dphh.report.plan_lines import plan_sections
 from dphh.run import Note, show_budget_notes
-from dphh.wording.options import check_required, checked_call, respell_options
+from dphh.wording.options import check_required, checked_call, respell_options, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,16 +59,22 @@ _registrations = count(1)
 
 @checked_call
 def connect(
-    ledger: Ledger | str | Path | None = None,
-    *,
     database: str | Path = ":memory:",
+    *,
+    ledger: Ledger | str | Path | None = None,
     config: dict[str, Any] | None = None,
     engine: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """`duckdb.connect(database, config=config)`, with dphh's macros: `register` says which."""
     import duckdb
 
-    con = duckdb.connect(str(database), config=config or {})
+    named = str(database) if isinstance(database, Path) else database
+    if not isinstance(named, str) or is_ledger(Path(named)):
+        raise UsageError(
+            f"database: {shown(named)} is no DuckDB database; give the path of one, or none for "
+            "tables in memory. The ledger is an option of its own: ledger=..."
+        )
+    con = duckdb.connect(named, config=config or {})
     if int(duckdb.__version__.partition(".")[0]) < 2:
         con.execute(f"SET streaming_buffer_size = '{RESULT_BUFFER_SIZE}'")
     return register(con, ledger, engine=engine)

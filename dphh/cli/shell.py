@@ -35,7 +35,7 @@ def shell(
     one, tables are in memory. A statement ends with a semicolon. From a file:
     dphh shell < report.sql
     """
-    con = connect(Ledger(ledger_file), database=database, engine=engine)
+    con = connect(database, ledger=Ledger(ledger_file), engine=engine)
     try:
         if command is None and sys.stdin.isatty():
             _run_what_is_typed(con, as_csv)

@@ -247,6 +247,17 @@ def _has_tables(con: sqlite3.Connection, path: Path) -> bool:
     return True
 
 
+def is_ledger(path: Path) -> bool:
+    return _head(path)[68:72] == APPLICATION_ID.to_bytes(4)  # where SQLite's header has it
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; none, if it cannot be read."""
+    with one_call_at_a_time, suppress(OSError), path.open("rb") as file:
+        return file.read(72)
+    return b""
+
+
 def _create_tables(con: sqlite3.Connection) -> None:
     for statement in TABLES.split(";\n"):  # executescript() would commit the transaction
         con.execute(statement)
@@ -267,6 +278,11 @@ def _explain_errors(path: Path, task: str) -> Iterator[None]:
                 f"Could not {task} the ledger {path}: this login has no permission to. Nothing of "
                 "this request was recorded. Its owner's login has, and makes a copy for you with "
                 "`dphh ledger backup`"
+            ) from error
+        if _head(path)[8:12] == b"DUCK":
+            raise LedgerError(
+                f"The file {path} is a DuckDB database, and no ledger. Name another file: ledger=, "
+                "--ledger or DPHH_LEDGER. Nothing was spent"
             ) from error
         raise LedgerError(
             f"Could not {task} the ledger {path}: {error}. Nothing of this request was recorded. "

@@ -95,6 +95,6 @@ cats:
 
 def test_marimo(asked, ledger):
     marimo = pytest.importorskip("marimo")
-    con = dphh.connect(ledger)
+    con = dphh.connect(ledger=ledger)
     assert set(pl.DataFrame(marimo.sql(asked, output=False, engine=con))["item"]) >= {"the", "cat"}
     assert len(ledger.runs()) == 1

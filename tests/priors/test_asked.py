@@ -173,7 +173,7 @@ def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
 
 
 def test_sql_takes_one(private, table, news, ledger):
-    con = dphh.connect(ledger)
+    con = dphh.connect(ledger=ledger)
     asked = (
         f"'{private.where[0]}', user_column := 'who', text_column := 'what', max_n := 2, "
         "epsilon := 4.0, delta := 1e-6"

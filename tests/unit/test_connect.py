@@ -31,7 +31,7 @@ def texts(written):
 @pytest.fixture
 def con(texts, ledger):
     ledger.add("reviews", Corpus(texts, user="who", text="what"), 10.0, 1e-4)
-    return dphh.connect(ledger)
+    return dphh.connect(ledger=ledger)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_refusal_fails_the_statement_whatever_else_it_asks(
 
 
 def test_macros_that_are_free_fail_whatever_condition_stands_behind_them(tmp_path):
-    con = dphh.connect(tmp_path / "missing.sqlite")
+    con = dphh.connect(ledger=tmp_path / "missing.sqlite")
     for macro, condition, words in (
         ("dphh_ledger()", "used > 0.9", "no ledger at"),
         ("dphh_verify('missing')", "waits", "missing could not be read"),
@@ -114,7 +114,7 @@ def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(con, ledg
     con.execute(f"PREPARE asked AS FROM {ITEMS}")
     con.execute("EXECUTE asked")
     con.execute("EXECUTE asked")
-    dphh.connect(ledger).execute(f"FROM {ITEMS}")
+    dphh.connect(ledger=ledger).execute(f"FROM {ITEMS}")
     assert len(ledger.runs()) == 1
     con.execute(f"FROM {ITEMS.replace('1.0', '0.5')}")
     assert len(ledger.runs()) == 2
@@ -157,7 +157,7 @@ def add_birds(con: Any, table: str) -> None:
 
 @pytest.mark.parametrize("name", ["held", "seen"])
 def test_a_later_statement_gets_the_release_of_a_table_until_its_rows_change(ledger, texts, name):
-    con: Any = dphh.connect(ledger)
+    con: Any = dphh.connect(ledger=ledger)
     con.execute(f"CREATE TABLE held AS FROM '{texts}'; CREATE VIEW seen AS FROM held")
     query = f"SELECT item, score FROM dphh_items('{name}', {COLUMNS}) ORDER BY ALL"
     first = con.execute(query).fetchall()
@@ -302,9 +302,27 @@ def test_any_connection_gets_the_macros_and_a_cursor_of_a_file_too(tmp_path, led
         other.cursor().execute(f"FROM {ITEMS}")
 
 
+def test_a_database_is_no_ledger_and_a_ledger_no_database(tmp_path, ledger, texts):
+    ledger.add("reviews", Corpus(texts, user="who", text="what"), 10.0, 1e-4)
+    path = tmp_path / "app.duckdb"
+    with dphh.connect(path, ledger=ledger) as con:
+        con.execute("CREATE TABLE mine AS SELECT 1")
+    assert duckdb.connect(str(path)).execute("SHOW TABLES").fetchall() == [("mine",)]
+    whole = ledger.path.read_bytes(), path.read_bytes()
+    for wrong in (ledger, ledger.path, str(ledger.path)):
+        with pytest.raises(dphh.UsageError, match="is no DuckDB database"):
+            dphh.connect(wrong)
+    for query in ("FROM dphh_ledger()", f"FROM {ITEMS}", "FROM dphh_check('reviews')"):
+        with pytest.raises(duckdb.InvalidInputException, match="is a DuckDB database, and no led"):
+            dphh.connect(ledger=path).execute(query)
+    with pytest.raises(dphh.errors.LedgerError, match=r"app\.duckdb is a DuckDB database"):
+        dphh.Ledger(path).add("a", Corpus(texts, user="who", text="what"), 1.0, 1e-6)
+    assert (ledger.path.read_bytes(), path.read_bytes()) == whole
+
+
 def test_a_database_file_keeps_no_macro(tmp_path, ledger):
     path = tmp_path / "analysis.duckdb"
-    with dphh.connect(ledger, database=path) as con:
+    with dphh.connect(path, ledger=ledger) as con:
         con.execute("FROM dphh_ledger()")
     with duckdb.connect(str(path)) as plain:
         found = plain.execute(
@@ -317,18 +335,18 @@ def test_cursors_ask_about_a_file_that_is_attached(tmp_path, ledger):
     """As the docstring says; of a file that is the connection's own they lack the macros."""
     with duckdb.connect(str(tmp_path / "app.duckdb")) as app:
         app.execute("CREATE TABLE held AS SELECT i AS who, 'a b' AS what FROM range(600) t(i)")
-    con: Any = dphh.connect(ledger)
+    con: Any = dphh.connect(ledger=ledger)
     con.execute(f"ATTACH '{tmp_path / 'app.duckdb'}'")
     asked = f"SELECT list_sort(list(item)) FROM dphh_items('app.held', {COLUMNS})"
     assert con.cursor().execute(asked).fetchone() == (["a", "b"],)
-    own = dphh.connect(ledger, database=tmp_path / "own.duckdb")
+    own = dphh.connect(tmp_path / "own.duckdb", ledger=ledger)
     with pytest.raises(duckdb.CatalogException, match="dphh_ledger does not exist"):
         own.cursor().execute("FROM dphh_ledger()")
 
 
 LATE_MACROS = """
 import os, sys, dphh
-con = dphh.connect(sys.argv[1], config={"threads": 4})
+con = dphh.connect(ledger=sys.argv[1], config={"threads": 4})
 con.execute("CREATE TABLE rows AS SELECT CAST(i AS VARCHAR) AS name FROM range(200_000) t(i)")
 macro = "SELECT CAST(cap_delta AS VARCHAR) FROM dphh_ledger()"
 asked = f"SELECT name FROM rows WHERE name <> $1 UNION ALL {macro}"

@@ -81,7 +81,7 @@ def _in_python(held: dphh.Corpus, release: dphh.Release) -> Callable[[str], str]
 
 
 def _in_sql(ledger: Ledger) -> Callable[[str], str]:
-    con: Any = dphh.connect(ledger)
+    con: Any = dphh.connect(ledger=ledger)
     con.execute("CREATE TABLE rows AS FROM 'rows.parquet'")
 
     def refusal(query: str) -> str:
