@@ -55,8 +55,7 @@ def check_budget(epsilon: float, delta: float, epsilon_option: str = "epsilon") 
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
             f"{epsilon_option}: found {epsilon:g}; give a number above 0, such as 1.0, "
-            f"and at most {LARGEST_EPSILON:g}: a larger one protects no one. "
-            "ngrams by its default method can be priced up to about 60"
+            f"and at most {LARGEST_EPSILON:g}: a larger one protects no one"
         )
     if not LEAST_DELTA <= delta < 1:
         raise UsageError(

@@ -259,6 +259,11 @@ def _columns_in(tree: dict[str, Any]) -> list[str]:
     return [node["column_names"][0] for node in _all_nodes(tree) if node["class"] == "COLUMN_REF"]
 
 
+def columns_of_bounds(where: str) -> set[str]:
+    """The columns that `since` and `until` named."""
+    return {column.replace('""', '"') for column, *_ in _SINCE_OR_UNTIL.findall(f"({where}")}
+
+
 def _check_zones(where: str, column_types: Mapping[str, str]) -> None:
     """Refuse a time with a zone where the column has none; and say that a day is one of UTC where
     the column has a zone, perhaps that of its people."""
@@ -305,6 +310,12 @@ def check_condition_types(where: str, column_types: Mapping[str, str]) -> None:
         # DuckDB's error quotes values of an ENUM, which are data.
         if any("ENUM" in column_types[column] for column in asked.columns):
             said = type(problem).__name__
+        for column, _, bound in _SINCE_OR_UNTIL.findall(f"({where}"):
+            if re.search(f"""["']{re.escape(bound)}["']""", said):
+                raise UsageError(
+                    f"since, until: found {bound!r}, and the column {column!r} is "
+                    f"{column_types[column]}; give a value of that type, as 2026-01-31 is of DATE"
+                ) from None
         raise UsageError(f"where: {said}; cast the column or the constant") from None
     if kind != "BOOLEAN":
         raise UsageError(

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dphh.errors import CorpusError, UsageError
-from dphh.reader.conditions import Bound, combined_condition, joined_by_and
+from dphh.reader.conditions import (
+    Bound,
+    columns_of_bounds,
+    combined_condition,
+    joined_by_and,
+)
 from dphh.reader.content import (
     MAX_TEXT_LENGTH,
     MAX_TOKEN_LENGTH,
@@ -236,11 +241,15 @@ class Corpus(InNotebooks):
     @property
     def columns(self) -> dict[str, str]:
         """The columns that are read, each by the option that names it."""
+        bounds = columns_of_bounds(self.content.where or "")
         named = {
             **dict(self.columns_of_user),
             "text or item": self.content.column,
             "by": self.by,
-            **{f"where ({column})": column for column in self.content.columns_of_where},
+            **{
+                f"{'since, until' if column in bounds else 'where'} ({column})": column
+                for column in self.content.columns_of_where
+            },
         }
         return {option: column for option, column in named.items() if column is not None}
 

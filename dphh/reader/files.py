@@ -292,8 +292,9 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str], what_it_has
         if column not in columns:
             first = ", ".join(islice(columns, MOST_LISTED_COLUMNS))
             more = len(columns) - MOST_LISTED_COLUMNS
-            there = what_it_has or f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
-            if column in corpus.content.columns_of_where:  # it may have been meant as a text
+            first += f" and {more:,} more" if more > 0 else ""
+            there = what_it_has or f"it has {first or 'no columns at all'}"
+            if option.startswith("where"):  # it may have been meant as a text
                 there += f"; a text needs single quotes: '{column}'"
             plain = column.strip().lower()
             alike = [each for each in columns if not what_it_has or each.strip().lower() == plain]

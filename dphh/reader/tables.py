@@ -213,10 +213,32 @@ def schema_of_table(corpus: Corpus) -> Any:
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
+        elif corpus.where[0].startswith("pandas:"):
+            return _table_of_pandas(corpus).schema
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
     refuse_duplicate_columns(corpus, schema.names)
+    refuse_missing_columns(corpus, schema.names)
     return schema
+
+
+def _table_of_pandas(corpus: Corpus) -> pa.Table:
+    """The needed columns of a pandas frame; others may have values that Arrow cannot take."""
+    frame = corpus.source
+    names = [str(name) for name in frame.columns]
+    refuse_duplicate_columns(corpus, names)
+    refuse_missing_columns(corpus, names)
+    columns = {}
+    for option, name in corpus.columns.items():
+        column = frame.iloc[:, names.index(name)]
+        try:
+            columns[name] = pa.Array.from_pandas(column)
+        except Exception:
+            raise CorpusError(
+                f"{option}: column {name!r}, of pandas' type {column.dtype}, has values that Arrow "
+                "cannot take, or of several types; cast it, such as by .astype('string')"
+            ) from None
+    return pa.table(columns)
 
 
 def _refuse_json_users(corpus: Corpus) -> None:
@@ -248,8 +270,11 @@ def rows_of_table(corpus: Corpus) -> Any:
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_AT_A_TIME)
-        rows = source.select(columns).collect() if hasattr(source, "collect") else source
-        table = pa.table(rows).select(columns)
+        if corpus.where[0].startswith("pandas:"):
+            table = _table_of_pandas(corpus)
+        else:
+            rows = source.select(columns).collect() if hasattr(source, "collect") else source
+            table = pa.table(rows).select(columns)
     try:  # refused here, since engines crash on Arrow strings that are not UTF-8
         table.validate(full=True)
     except pa.ArrowInvalid:
@@ -290,6 +315,11 @@ def withhold_source_errors(corpus: Corpus) -> Iterator[None]:
     except Exception as problem:
         if (said := bad_line_message(str(problem))) is not None:
             raise CorpusError(said) from None
+        if isinstance(problem, duckdb.ConnectionException):
+            raise CorpusError(
+                f"source: {corpus.where[0]} could not be read: is its connection closed? Give a "
+                "relation of an open one"
+            ) from None
         raise CorpusError(
             f"source: {corpus.where[0]} could not be read: it failed with "
             f"{type(problem).__name__}, whose message is withheld because it may quote data; "

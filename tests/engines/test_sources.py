@@ -24,6 +24,7 @@ from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines import ENGINES
 from dphh.errors import UnreachableError
 from dphh.reader.identity import state_of_files
+from dphh.reader.tables import schema_of_table
 from tests.engines.levels import expected, frame, histogram
 
 ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
@@ -523,6 +524,22 @@ def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_n
     assert histogram(engine, corpus, no_noise, 3) == expected([("1", "a")])
     assert repr(corpus) == "Corpus(<frame 'pandas:DataFrame'>, user='who', text='what')"
     mixed = pandas.DataFrame({"who": [1, "SENTINEL"], "what": ["a", "b"]})
-    with pytest.raises(CorpusError, match=r"could not be read: it failed with Arrow") as caught:
+    with pytest.raises(CorpusError, match=r"user: column 'who', of pandas' type object") as caught:
         histogram(engine, Corpus(mixed, user="who", text="what"), no_noise, 3)
     assert "SENTINEL" not in str(caught.value)
+
+
+def test_columns_of_a_pandas_frame_that_are_not_read_may_have_anything(engine, no_noise):
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame([["1", "a", 1, "x"], ["2", "b", "y", {}]])
+    rows.columns = ["who", "what", "twice", "twice"]
+    corpus = Corpus(rows, user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected([("1", "a"), ("2", "b")])
+
+
+def test_a_relation_of_a_closed_connection_is_said_to_be_one():
+    con = duckdb.connect()
+    corpus = Corpus(con.sql("SELECT 1 AS who, 'a' AS what"), user="who", text="what", account="a")
+    con.close()
+    with pytest.raises(CorpusError, match="is its connection closed"):
+        schema_of_table(corpus)
