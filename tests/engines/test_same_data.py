@@ -156,7 +156,6 @@ def forms(folder: Path) -> dict[str, Any]:
         "scan": pl.scan_parquet(folder / "a.parquet"),
         "the same scan": pl.scan_parquet(folder / "a.parquet"),
         "arrow": rows.to_arrow(),
-        "stream": rows.to_arrow().to_reader(),
         "pandas": rows.to_pandas(),
         "relation": duckdb.connect().from_arrow(rows.to_arrow()),
         "relation of a file": duckdb.read_parquet(str(folder / "shuffled.parquet")),
