@@ -35,7 +35,7 @@ from dphh.udfs.kernel.gathering import ReadWords
 from tests.engines.levels import bare_level, expected, few, frame, histogram, host_on
 
 ASK: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
-SPELLED = "so that equal users are spelled equally"
+SPELLED = "so that equal users are spelled equally. Nothing was spent"
 NULL = "a NULL user id"
 
 
