@@ -85,7 +85,8 @@ def narrowed_corpus_of_account(
     """The corpus of an account, narrowed to the rows that `asked_options` name; None if the ledger
     has no such account. Options other than where, since and until are refused. `shown_name_of`: how
     the caller's interface writes an option's name, for errors."""
-    if account not in ledger.names():
+    is_described = "user" in asked_options  # so it needs no ledger, where there is none yet
+    if (is_described and ledger.absent() is not None) or account not in ledger.names():
         return None
     rows = {option: asked_options[option] for option in ROW_OPTIONS & asked_options.keys()}
     if said := sorted(map(shown_name_of, asked_options.keys() - rows)):

@@ -370,6 +370,10 @@ def test_a_job_at_night_is_not_run_uncapped_by_a_slip(dphh, weeks, ledger, monke
     with monkeypatch.context() as slip:
         slip.setenv("DPHH_LEDGER", str(weeks / "leger.sqlite"))
         assert dphh(*capped)[0] == dphh("check", *capped[1:-2])[0] == 2
+        for asked in (("check", capped[1], *READ), (*capped[:-2], "--plan")):
+            code, out, _ = dphh(*asked)  # all that can be looked at is, and the path is said
+            assert code == 2 and "leger.sqlite" in out
+            assert "+ users" in out or "found with probability 0.9" in out
     assert not (weeks / "leger.sqlite").exists() and not ledger.runs()
     assert dphh(*capped, "--require-account")[0] == 0
 
