@@ -1,5 +1,5 @@
-"""The tables that macros and the gateway return, other than a run's release: plans, help, and what
-the ledger holds."""
+"""The tables that macros and the gateway return, other than a run's release: plans, help, and lists
+from the ledger."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dphh.wording.options import check_choice, shown_default
 
 
 def answer_without_plan(macro: Macro, arguments: Mapping[str, Any], ledger: Ledger) -> pa.Table:
-    """The answer of a macro that neither prices nor runs a plan. An analyst's ledger has only what
-    is the analyst's."""
+    """The answer of a macro that neither prices nor runs a plan. An analyst's ledger has only the
+    runs and shares of that analyst."""
     rows: Sequence[tuple[Any, ...]]
     match macro.name:
         case "release":
@@ -35,8 +35,8 @@ def answer_without_plan(macro: Macro, arguments: Mapping[str, Any], ledger: Ledg
         case "why":
             phrase = arguments["phrase"]
             tokens = typed_value("phrase", Sequence[str], phrase) if phrase[:2] == '["' else phrase
-            found = stored_release(ledger, arguments["run_id"]).why(tokens)
-            rows = [(phrase, found.reason, found.said)]
+            why = stored_release(ledger, arguments["run_id"]).why(tokens)
+            rows = [(phrase, why.reason, why.said)]
         case "save":
             folder = arguments["folder"]
             saved = stored_release(ledger, arguments["run_id"]).save(folder)
@@ -57,15 +57,15 @@ def answer_without_plan(macro: Macro, arguments: Mapping[str, Any], ledger: Ledg
             rows = _rows_of_releases(ledger)
         case "help":
             costs = {True: "its price, once", False: "nothing"}
-            asked = [each for each in macros().values() if not (each.for_owner and ledger.analyst)]
-            rows = [(costs[each.spends], each.example_call, each.summary) for each in asked]
+            shown = [each for each in macros().values() if not (each.for_owner and ledger.analyst)]
+            rows = [(costs[each.spends], each.example_call, each.summary) for each in shown]
         case _:
             rows = _rows_of_options(arguments["verb"], for_owner=ledger.analyst is None)
     return _table(rows, macro.columns)
 
 
 def check_table(macro: Macro, findings: Iterable[Finding]) -> pa.Table:
-    rows = [(each.what, each.verdict, each.found, each.costs) for each in findings]
+    rows = [(finding.what, finding.verdict, finding.found, finding.costs) for finding in findings]
     return _table(rows, macro.columns)
 
 
@@ -73,13 +73,13 @@ def ledger_table(macro: Macro, accounts: Sequence[Account]) -> pa.Table:
     """A row for each account: its cap, what is used of it, and what one more run may have."""
     rows = [
         (
-            each.name,
-            *(each.cap.epsilon, each.cap.delta),
-            each.used,
-            *(each.one_more.epsilon, each.one_more.delta),
-            each.runs,
+            account.name,
+            *(account.cap.epsilon, account.cap.delta),
+            account.used,
+            *(account.one_more.epsilon, account.one_more.delta),
+            account.runs,
         )
-        for each in accounts
+        for account in accounts
     ]
     return _table(rows, macro.columns)
 
@@ -87,12 +87,12 @@ def ledger_table(macro: Macro, accounts: Sequence[Account]) -> pa.Table:
 def _corpora_table(macro: Macro, accounts: Sequence[Account]) -> pa.Table:
     rows = [
         (
-            each.name,
-            ", ".join(each.corpus.user),
-            each.corpus.content.column,
-            json.dumps(each.groups) if each.groups else None,
+            account.name,
+            ", ".join(account.corpus.user),
+            account.corpus.content.column,
+            json.dumps(account.groups) if account.groups else None,
         )
-        for each in accounts
+        for account in accounts
     ]
     return _table(rows, macro.columns)
 
@@ -109,8 +109,8 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
 
 
 def _rows_of_releases(ledger: Ledger) -> list[tuple[Any, ...]]:
-    """The settled releases. Their parameters are those of the verb alone: how the corpus is read is
-    shown to its owner only."""
+    """A row for each settled run, with the verb's parameters only: those that say how the corpus is
+    read are for its owner."""
     of_corpus = ("user", "content")
     return [
         (
@@ -156,5 +156,5 @@ def _row_of_option(
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    named = [dict(zip(schema.names, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(named, schema)
+    records = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(records, schema)

@@ -1,5 +1,5 @@
-"""What analysts put into their own programs to ask a gateway: an init file for DuckDB's shell with
-the macros over HTTP, and lines for Polars and curl."""
+"""Code for analysts' own programs that ask a gateway: an init file for DuckDB's shell with the
+macros over HTTP, and lines for Polars and curl."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def init_sql(address: str, token: str) -> str:
     The macros read lines of JSON, with the columns written out: so DuckDB asks the gateway for
     nothing while it plans a query, and EXPLAIN and PREPARE spend nothing.
     """
-    every = [macro for macro in macros().values() if not macro.for_owner]
+    for_analysts = [macro for macro in macros().values() if not macro.for_owner]
     return (
         _HEAD.format(address=address) + f"SET http_timeout = {_WAIT_SECONDS};\n"
         f"CREATE OR REPLACE SECRET dphh (TYPE http, BEARER_TOKEN {literal(token)}, "
         f"SCOPE {literal(address + '/')});\n"
-        + "".join(macro_sql(macro, _source_sql(address, macro)) for macro in every)
+        + "".join(macro_sql(macro, _source_sql(address, macro)) for macro in for_analysts)
     )
 
 
 def _source_sql(address: str, macro: Macro) -> str:
     """An SQL expression that reads the gateway's answer to those arguments that are not NULL."""
-    named = list(macro.parameters)
+    parameters = list(macro.parameters)
     parts = [literal(f"{address}/v1/{macro.gateway_path}")]
     if macro.gateway_path.endswith("/"):
-        parts.append(f"url_encode({argument_as_text(named.pop(0))})")
-    parts.append("'.jsonl?'" if named else "'.jsonl'")
-    parts += [f"'&{name}=' || url_encode({argument_as_text(name)})" for name in named]
-    asked = f"concat({', '.join(parts)})".replace("'&", "'", 1)
+        parts.append(f"url_encode({argument_as_text(parameters.pop(0))})")
+    parts.append("'.jsonl?'" if parameters else "'.jsonl'")
+    parts += [f"'&{name}=' || url_encode({argument_as_text(name)})" for name in parameters]
+    url = f"concat({', '.join(parts)})".replace("'&", "'", 1)
     types = column_sql_types(macro).items()
     columns = ", ".join(f'"{name}": {literal(sql_type)}' for name, sql_type in types)
-    return f"read_json({asked}, format := 'newline_delimited', columns := {{{columns}}})"
+    return f"read_json({url}, format := 'newline_delimited', columns := {{{columns}}})"
 
 
 def lines_for_other_clients(address: str, token: str) -> str:
@@ -65,7 +65,7 @@ def lines_for_other_clients(address: str, token: str) -> str:
 def gateway_page(address: str) -> str:
     """The HTML page at `/`: it shows people who have a token how to ask."""
     init, others = (
-        escape(made(address, "YOUR-TOKEN")) for made in (init_sql, lines_for_other_clients)
+        escape(text_of(address, "YOUR-TOKEN")) for text_of in (init_sql, lines_for_other_clients)
     )
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

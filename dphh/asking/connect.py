@@ -1,8 +1,8 @@
 """`dphh.register(con)`: the verbs as table macros of a DuckDB connection, whoever opened it;
 `dphh.connect()` opens one.
 
-A request is drawn once. Whatever names a macro again, in this statement or in a later one, gets the
-release of the same rows from the ledger, for nothing, and spends on others.
+A request is drawn once. If the same macro is called again, in this statement or a later one, it
+gets the release from the ledger for nothing; on other rows it spends.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def register(
     from duckdb.func import PythonUDFType
 
     current = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-    # What wraps a connection, as SQLAlchemy does, hands this on to the connection itself.
+    # A wrapper of a connection, such as SQLAlchemy's, passes this to the connection itself.
     opened = con.execute(current) if hasattr(con, "execute") else None
     if not isinstance(opened, duckdb.DuckDBPyConnection):
         raise UsageError(
@@ -161,22 +161,22 @@ def _batch_function(macro: Macro, owner: _AnswersForOwner) -> Callable[[Any], An
     return answer_batch
 
 
-def _show_note(said: str) -> None:
-    """Shows what a run costs, in SQL's words."""
-    if isinstance(said, Note):
-        show_budget_notes(Note(_in_words_of_sql(said.removeprefix("note: "))))
+def _show_note(line: str) -> None:
+    """Show a note on what a run costs, with SQL's names of options."""
+    if isinstance(line, Note):
+        show_budget_notes(Note(_in_words_of_sql(line.removeprefix("note: "))))
 
 
-def _in_words_of_sql(said: str) -> str:
-    """The text with SQL's names of options: those it begins with, and those it advises."""
-    about, colon, rest = said.partition(":")
+def _in_words_of_sql(message: str) -> str:
+    """The message with SQL's names of options, both in its beginning and in its advice."""
+    about, colon, rest = message.partition(":")
     if re.fullmatch(r"\w+( or \w+)*", about):
-        about = re.sub(r"\w+", lambda found: SQL_NAME_OF_OPTION.get(found[0], found[0]), about)
+        about = re.sub(r"\w+", lambda name: SQL_NAME_OF_OPTION.get(name[0], name[0]), about)
     return respell_options(about + colon + rest, _option_in_sql)
 
 
 def _option_in_sql(name: str, value: str) -> str:
-    """The option in SQL's words, for an error that has it in Python's as `name=value`."""
+    """The option as SQL spells it, for an error that has `name=value`."""
     if name == "again":  # macros lack it: a statement that is repeated would spend by accident
         name, value = "run_id", "'a new name'"
     literal = value.lower() if value in ("True", "False") else value
@@ -204,18 +204,18 @@ class _AnswersForOwner:
             return answers.ledger_table(macro, [self._added_account(macro, arguments)])
         if macro.name == "check":
             corpus = self._corpus(macro, arguments)
-            found = check(corpus, ledger=self._ledger, engine=self._engine).findings
-            said = [replace(each, found=_in_words_of_sql(each.found)) for each in found]
-            return answers.check_table(macro, said)
+            checked = check(corpus, ledger=self._ledger, engine=self._engine)
+            findings = (replace(f, found=_in_words_of_sql(f.found)) for f in checked.findings)
+            return answers.check_table(macro, findings)
         return answers.answer_without_plan(macro, arguments, self._ledger)
 
     def _added_account(self, macro: Macro, arguments: Arguments) -> Account:
-        """The account that is added, or one of this name that is for this corpus already."""
+        """The account that is added, or the existing one of this name and corpus."""
         parameters = signature(Ledger.add, eval_str=True).parameters
-        of_cap = {name: parameters[name] for name in ("epsilon", "delta", "rule")}
-        asked = {name: text for name, text in arguments.items() if name in of_cap}
-        cap = typed_options(of_cap, asked, "dphh_add_corpus")
-        check_required(cap, of_cap, "dphh_add_corpus")
+        options = {name: parameters[name] for name in ("epsilon", "delta", "rule")}
+        texts = {name: text for name, text in arguments.items() if name in options}
+        cap = typed_options(options, texts, "dphh_add_corpus")
+        check_required(cap, options, "dphh_add_corpus")
         corpus = self._corpus(macro, {**arguments, "corpus": arguments["source"]})
         return self._ledger.add(arguments["corpus"], corpus, **cap, if_missing=True)
 
@@ -227,9 +227,9 @@ class _AnswersForOwner:
 
     def _plan(self, macro: Macro, arguments: Arguments) -> Plan:
         assert macro.verb is not None
-        asked = {name: text for name, text in arguments.items() if name in macro.verb.options}
+        texts = {name: text for name, text in arguments.items() if name in macro.verb.options}
         corpus = self._corpus(macro, arguments)
-        options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
+        options = typed_options(macro.verb.options, texts, f"dphh_{macro.name}")
         con, prior = self._con(), options.get("prior")
         if con is not None and isinstance(prior, str) and _has_table_or_view(con, prior):
             options["prior"] = con.cursor().table(prior)
@@ -237,19 +237,19 @@ class _AnswersForOwner:
 
     def _corpus(self, macro: Macro, arguments: Arguments) -> Corpus:
         name = arguments["corpus"]
-        of_corpus = corpus_options_by_sql_name()
-        said = {of_corpus[key]: value for key, value in arguments.items() if key in of_corpus}
-        options = typed_options(CORPUS_OPTIONS, said, "Corpus")
+        python_names = corpus_options_by_sql_name()
+        texts = {python_names[key]: text for key, text in arguments.items() if key in python_names}
+        options = typed_options(CORPUS_OPTIONS, texts, "Corpus")
         if "user" not in options:
-            found = narrowed_corpus_of_account(
+            corpus = narrowed_corpus_of_account(
                 self._ledger, name, options, lambda option: SQL_NAME_OF_OPTION.get(option, option)
             )
-            if found is None:
+            if corpus is None:
                 raise UsageError(
                     f"corpus: the ledger has no corpus {name!r}; for a table or a path, name its "
                     "columns: user_column := ..., and text_column := ... or item_column := ..."
                 )
-            return found
+            return corpus
         con = self._con()
         if con is not None and _has_table_or_view(con, name):
             return Corpus(name, connection=con.cursor(), **options)
@@ -261,18 +261,18 @@ class _AnswersForOwner:
         return Corpus(name, **options)
 
     def _limits_of_connection(self) -> dict[str, Any]:
-        """The limits of memory and threads that were set on the connection. A run on DuckDB obeys
-        them in its own instance, in which it reads the private rows."""
+        """The limits of memory and threads that were set on the connection. A run on DuckDB, which
+        has an instance of its own, obeys them too."""
         import duckdb
 
         con = self._con()
         if con is None or self._engine not in (None, "duckdb"):
             return {}
         query = "SELECT current_setting('memory_limit'), current_setting('threads')"
-        with con.cursor() as here, duckdb.connect() as untouched:
-            (limits,), (defaults,) = (each.execute(query).fetchall() for each in (here, untouched))
-        named = zip(("memory_limit", "threads"), limits, defaults, strict=True)
-        return {name: limit for name, limit, default in named if limit != default}
+        with con.cursor() as cursor, duckdb.connect() as fresh:
+            (limits,), (defaults,) = (con.execute(query).fetchall() for con in (cursor, fresh))
+        settings = zip(("memory_limit", "threads"), limits, defaults, strict=True)
+        return {name: limit for name, limit, default in settings if limit != default}
 
 
 def _has_table_or_view(con: duckdb.DuckDBPyConnection, name: str) -> bool:

@@ -18,7 +18,7 @@ from dphh.asking.connect import register
 
 
 class Plugin(BasePlugin):  # type: ignore[misc]
-    """Gives each cursor of dbt's the macros of `dphh.register`."""
+    """Gives each cursor of dbt the macros of `dphh.register`."""
 
     def initialize(self, plugin_config: dict[str, Any]) -> None:
         self._options = plugin_config

@@ -30,8 +30,7 @@ _CORPUS_OPTIONS = {
     for name, option in CORPUS_OPTIONS.items()
     if name not in {"source", "connection", "unit"}
 }
-#: The options that name a column, and with the one that chooses rows, those that may be
-#: expressions of Polars.
+#: The options that name a column; these, and the one that chooses rows, may be expressions.
 _COLUMNS = ("user", "text", "item", "by")
 _EXPRESSIONS = {*_COLUMNS, "where"}
 #: How each method is called, for its docstring.
@@ -78,34 +77,34 @@ def _verb_as_method(verb: Verb[...]) -> Callable[..., Plan]:
     make_plan, verb_options = verb_function(verb), verb.options
 
     def plan(self: FrameVerbs, **options: Any) -> Plan:
-        source, named = _made(self._frame, options)
-        of_verb = {name: value for name, value in named.items() if name in verb_options}
-        of_corpus = {name: value for name, value in named.items() if name not in verb_options}
+        source, values = _with_columns(self._frame, options)
+        of_verb = {name: value for name, value in values.items() if name in verb_options}
+        of_corpus = {name: value for name, value in values.items() if name not in verb_options}
         return make_plan(Corpus(source, **of_corpus), **of_verb)
 
     return _as_method(plan, verb.name, verb.doc, {**_CORPUS_OPTIONS, **verb_options})
 
 
 def _corpus(self: FrameVerbs, **options: Any) -> Corpus:
-    source, named = _made(self._frame, options)
-    return Corpus(source, **named)
+    source, values = _with_columns(self._frame, options)
+    return Corpus(source, **values)
 
 
 def _as_method(
-    made: Callable[..., Result], name: str, doc: str, options: Mapping[str, Parameter]
+    method: Callable[..., Result], name: str, doc: str, options: Mapping[str, Parameter]
 ) -> Callable[..., Result]:
-    """The function as a method of this name that takes these options, some as expressions."""
-    by_name = [
-        option.replace(kind=Parameter.KEYWORD_ONLY, annotation=_annotation(each, option))
-        for each, option in options.items()
+    """The function as a method of this name with these options; some may be expressions."""
+    keywords = [
+        option.replace(kind=Parameter.KEYWORD_ONLY, annotation=_annotation(keyword, option))
+        for keyword, option in options.items()
     ]
-    made.__name__ = made.__qualname__ = name
+    method.__name__ = method.__qualname__ = name
     summary, _, rest = doc.partition("\n")
-    made.__doc__ = f"{summary}\n\n    {_EXAMPLES[name]}\n{rest}"
-    made.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter("self", Parameter.POSITIONAL_ONLY), *by_name]
+    method.__doc__ = f"{summary}\n\n    {_EXAMPLES[name]}\n{rest}"
+    method.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter("self", Parameter.POSITIONAL_ONLY), *keywords]
     )
-    return checked_call(made)
+    return checked_call(method)
 
 
 def _annotation(name: str, option: Parameter) -> Any:
@@ -114,51 +113,52 @@ def _annotation(name: str, option: Parameter) -> Any:
     return option.annotation | pl.Expr if name in _EXPRESSIONS else option.annotation
 
 
-def _made(frame: _Frame, options: dict[str, Any]) -> tuple[_Frame, dict[str, Any]]:
-    """The frame with a column for each expression among the options, and the options by the names
-    of these columns. `where` chooses rows before, so that Polars reads no others; a column of its
-    name, which is true, says so wherever a corpus says which rows count."""
-    if not any(isinstance(each, pl.Expr) for each in _given(options)):
+def _with_columns(frame: _Frame, options: dict[str, Any]) -> tuple[_Frame, dict[str, Any]]:
+    """The frame with a column for each expression among the options, and the options with the names
+    of these columns. `where` filters the frame, so that Polars reads no other rows; the option then
+    names a column that is always true, so that the corpus still says which rows count."""
+    if not any(isinstance(value, pl.Expr) for value in _values(options)):
         return frame, options
     frame = frame.lazy()  # nothing is computed, and no error quotes a value, before a run
     schema = schema_of_frame(frame)
     columns: dict[str, pl.Expr] = {}
 
-    def name_of(option: str, given: pl.Expr) -> str:
-        _check_one_row(option, given)
-        if given.meta.is_column():
-            return given.meta.output_name()
-        name = _name(given)
-        if name in schema or (name in columns and columns[name].meta != given.meta):
+    def name_of(option: str, value: pl.Expr) -> str:
+        _check_one_row(option, value)
+        if value.meta.is_column():
+            return value.meta.output_name()
+        name = _name(value)
+        if name in schema or (name in columns and columns[name].meta != value.meta):
             raise UsageError(f"{option}: another column is {name!r}; give the expression an alias")
-        columns[name] = given
+        columns[name] = value
         return name
 
-    found = dict(options)
+    named = dict(options)
     for option in _COLUMNS:
         match options.get(option):
-            case pl.Expr() as given:
-                found[option] = name_of(option, given)
-            case [*several] if option == "user":
-                found[option] = [
-                    name_of(option, each) if isinstance(each, pl.Expr) else each for each in several
+            case pl.Expr() as value:
+                named[option] = name_of(option, value)
+            case [*values] if option == "user":
+                named[option] = [
+                    name_of(option, value) if isinstance(value, pl.Expr) else value
+                    for value in values
                 ]
     if isinstance(rows := options.get("where"), pl.Expr):
         name = name_of("where", rows.alias(_name(rows)))
         columns[name] = pl.lit(True)
-        frame, found["where"] = frame.filter(rows), identifier(name)
-    return frame.with_columns(**columns), found
+        frame, named["where"] = frame.filter(rows), identifier(name)
+    return frame.with_columns(**columns), named
 
 
-def _given(options: Mapping[str, Any]) -> Iterator[Any]:
-    """What is given where an expression may be."""
+def _values(options: Mapping[str, Any]) -> Iterator[Any]:
+    """The values of the options that may be expressions."""
     for option in (*_COLUMNS, "where"):
-        given = options.get(option)
-        yield from given if isinstance(given, (list, tuple)) else [given]
+        value = options.get(option)
+        yield from value if isinstance(value, (list, tuple)) else [value]
 
 
 def _name(expression: pl.Expr) -> str:
-    """What releases call an expression: its alias, or as Polars writes it."""
+    """The name of an expression in releases: its alias, or else its text as Polars writes it."""
     bare = expression.meta.undo_aliases()
     if bare.meta != expression.meta:
         return expression.meta.output_name()
@@ -166,8 +166,8 @@ def _name(expression: pl.Expr) -> str:
 
 
 def _check_one_row(option: str, expression: pl.Expr) -> None:
-    """Refuse what Polars itself calls no expression of one row, so that no aggregate is taken for
-    one by a slip. That each row is made of its own user's rows is the caller's promise."""
+    """Refuse an expression that Polars does not call row-separable, such as an aggregate taken by
+    mistake. That each row is made of its own user's rows is the caller's promise."""
     if expression.meta.has_multiple_outputs():
         raise UsageError(f"{option}: found {expression}, which is several columns; give one")
     if not _is_of_one_row(expression):
@@ -179,12 +179,12 @@ def _check_one_row(option: str, expression: pl.Expr) -> None:
 
 
 def _is_of_one_row(expression: pl.Expr) -> bool:
-    """Whether Polars says so of it and of all of its parts."""
+    """Whether Polars calls the expression and all of its parts row-separable."""
     try:
         return expression.meta.is_row_separable() and all(
             map(_is_of_one_row, expression.meta.pop())
         )
-    except pl.exceptions.PolarsError:  # of functions of Python's
+    except pl.exceptions.PolarsError:  # raised for functions of Python
         return False
 
 

@@ -9,9 +9,9 @@ from dphh.asking.connect import register
 
 
 class Adapter(DuckDbAdapter):  # type: ignore[misc]
-    """Gives each connection of Harlequin's the macros of `dphh.register`."""
+    """Gives each connection of Harlequin the macros of `dphh.register`."""
 
     def connect(self) -> DuckDbConnection:
-        made = super().connect()
-        register(made.conn)
-        return made
+        connection = super().connect()
+        register(connection.conn)
+        return connection

@@ -1,8 +1,8 @@
 """The verbs as SQL table macros: one definition, for the owner's connections and analysts' shells.
 
 A macro sends its arguments, as texts, to a function of this process (in a connection) or to an
-address of the gateway (in an analyst's shell). Both give back rows with one column more than the
-macro has, `refused`: where that is not NULL, the macro raises it as an error. Names, options and
+address of the gateway (in an analyst's shell). Both return rows with one column more than the
+macro has, `refused`: if that is not NULL, the macro raises it as an error. Names, options and
 defaults are those of Python, and NULL means that an option was not given.
 """
 
@@ -72,7 +72,7 @@ class Macro:
     verb: Verb[...] | None = None
     spends: bool = False
     positional: int = 1
-    #: Whether it is for the owner of the data alone, and no analyst's of a gateway.
+    #: Whether it is for the data's owner only, and not for a gateway's analysts.
     for_owner: bool = False
 
     @property
@@ -198,21 +198,21 @@ _MACROS_WITHOUT_VERB = (
 
 @cache
 def macros() -> dict[str, Macro]:
-    """Every macro, by its name without `dphh_`: the same in the owner's connections and in
-    analysts' shells, but for those that are for the owner alone."""
-    found = []
+    """Every macro, by its name without `dphh_`. Those that are not `for_owner` are the same in
+    analysts' shells."""
+    of_verbs = []
     for name, verb in VERBS.items():
-        asked = ("corpus", *verb.options, *corpus_options_by_sql_name())
-        found += [
-            Macro(name, (*asked, "run_id"), verb.columns, verb.summary, verb, spends=True),
-            Macro(f"plan_{name}", asked, PLAN_SCHEMA, f"What {name} would cost and find.", verb),
+        options = ("corpus", *verb.options, *corpus_options_by_sql_name())
+        of_verbs += [
+            Macro(name, (*options, "run_id"), verb.columns, verb.summary, verb, spends=True),
+            Macro(f"plan_{name}", options, PLAN_SCHEMA, f"What {name} would cost and find.", verb),
         ]
-    return {macro.name: macro for macro in (*found, *_MACROS_WITHOUT_VERB)}
+    return {macro.name: macro for macro in (*of_verbs, *_MACROS_WITHOUT_VERB)}
 
 
 def macro_sql(macro: Macro, source_sql: str, *, temporary: bool = False) -> str:
     """The statements that create a macro and its comment. `source_sql`: what it selects FROM."""
-    # What is missing is NULL, too, so that dphh says what is missing, and not DuckDB.
+    # All parameters default to NULL, so that dphh and not DuckDB says which are missing.
     parameters = ", ".join(f'"{name}" := NULL' for name in macro.parameters)
     kind = "TEMP MACRO" if temporary else "MACRO"
     # The error is raised below an unnest, because DuckDB evaluates a statement's own conditions
@@ -234,4 +234,4 @@ def argument_as_text(name: str) -> str:
 
 def column_sql_types(macro: Macro) -> dict[str, str]:
     """The SQL type of each column that a macro reads: `refused` and the macro's own columns."""
-    return {each.name: _SQL_TYPE_OF_ARROW_TYPE[each.type] for each in macro.columns_of_answer}
+    return {field.name: _SQL_TYPE_OF_ARROW_TYPE[field.type] for field in macro.columns_of_answer}

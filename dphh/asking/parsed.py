@@ -27,7 +27,8 @@ def typed_options(
 def typed_value(name: str, annotation: Any, text: str) -> Any:
     """An option's text as a value of the option's type."""
     kinds = types_of_option(annotation)
-    elements = [each for kind in kinds if get_origin(kind) is Sequence for each in get_args(kind)]
+    lists = [kind for kind in kinds if get_origin(kind) is Sequence]
+    elements = [element for kind in lists for element in get_args(kind)]
     for number in (int, float):
         if number in kinds or number in elements:
             return _parsed_number(name, number, text, several=number in elements)
@@ -44,11 +45,11 @@ def types_of_option(annotation: Any) -> list[Any]:
     """The types that an option may have, without None."""
     union = get_origin(annotation) in (Union, types.UnionType)
     choices = get_args(annotation) if union else (annotation,)
-    return [each for each in choices if each is not type(None)]
+    return [kind for kind in choices if kind is not type(None)]
 
 
 def _parsed_number(name: str, number_type: type[Any], text: str, *, several: bool) -> Any:
-    """The number in the text; if the option has several, the tuple of those between commas."""
+    """The number in the text or, if the option has several, the numbers between its commas."""
     listed = several and text.startswith("[") and text.endswith("]")
     try:
         if several:
@@ -61,18 +62,18 @@ def _parsed_number(name: str, number_type: type[Any], text: str, *, several: boo
 
 
 def _parsed_texts(name: str, text: str) -> list[Any]:
-    """The list of texts, or of lists of texts, that a text in JSON has."""
+    """The list of texts, or of lists of texts, that the text is as JSON."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(
-        isinstance(each, str)
-        or (isinstance(each, list) and all(isinstance(token, str) for token in each))
-        for each in found
+        parsed = None
+    if not isinstance(parsed, list) or not all(
+        isinstance(item, str)
+        or (isinstance(item, list) and all(isinstance(token, str) for token in item))
+        for item in parsed
     ):
         raise UsageError(f'{name}: this is no list of texts; give one, such as ["a", "b c"]')
-    return found
+    return parsed
 
 
 def narrowed_corpus_of_account(
@@ -89,9 +90,9 @@ def narrowed_corpus_of_account(
     if (is_described and ledger.absent() is not None) or account not in ledger.names():
         return None
     rows = {option: asked_options[option] for option in ROW_OPTIONS & asked_options.keys()}
-    if said := sorted(map(shown_name_of, asked_options.keys() - rows)):
+    if others := sorted(map(shown_name_of, asked_options.keys() - rows)):
         raise UsageError(
-            f"{', '.join(said)}: the ledger has the corpus {account!r}, whose owner has declared "
+            f"{', '.join(others)}: the ledger has the corpus {account!r}, whose owner has declared "
             "how it is read; leave these out"
         )
     return narrowed(ledger.corpus(account, files=files), **rows)

@@ -22,7 +22,7 @@ from dphh.errors import DphhError
 from dphh.files.stopping import end_by_signal, received_signal, stopping
 from dphh.wording.options import did_you_mean, respell_options
 
-#: The commands in the order of the help, each with its module and what the help says of it.
+#: The commands in the order of the help, each with its module and its line in the help.
 _COMMANDS = {
     "demo": ("demo", "See it work: the shared words of 100,000 made-up people."),
     "items": ("verbs", "Single items that many users hold."),
@@ -41,7 +41,7 @@ _COMMANDS = {
 
 
 class LazyCommands(click.Group):
-    """Commands that are imported when they are called: the help and `dphh --version` wait for no
+    """Commands that are imported when they are called, so that help and `dphh --version` import no
     engine."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -51,12 +51,12 @@ class LazyCommands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f"dphh.cli.{_COMMANDS[cmd_name][0]}")
-        made: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return made
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in _COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -64,8 +64,8 @@ class LazyCommands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            meant = did_you_mean(args[0], self.list_commands(ctx)).capitalize()
-            raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
+            suggestion = did_you_mean(args[0], self.list_commands(ctx)).capitalize()
+            raise click.UsageError(f"{problem.message} {suggestion}".rstrip(), ctx) from None
 
 
 _INTERRUPTED = "interrupted; `dphh ledger show` says what is spent"
@@ -118,7 +118,7 @@ def _print_warning_in_one_line(message: Warning | str, *_: Any, **__: Any) -> No
 
 
 def _run_command(booked: set[str]) -> int:
-    """Run the command, and return its exit code. `booked` gets the ids of the runs that it pays."""
+    """Run the command and return its exit code; `booked` gets the ids of the runs that it pays."""
     try:
         code = cli.main(prog_name="dphh", standalone_mode=False, obj=booked)
     except BaseException as problem:
@@ -164,16 +164,16 @@ def _code_and_message(problem: BaseException) -> tuple[int, str]:
 def _error_as_json(
     kind: str, message: str, notes: Sequence[str], exit_code: int, booked: set[str]
 ) -> str:
-    """An error as standard output has it. Standard error has it as text."""
-    said = {"kind": kind, "message": message, "notes": notes, "exit_code": exit_code}
+    """An error as JSON, for standard output. Standard error gets it as text."""
+    fields = {"kind": kind, "message": message, "notes": notes, "exit_code": exit_code}
     # Errors that come before a run is booked have spent nothing.
     return json.dumps(
-        {"error": {**said, "spent": bool(booked), "run_id": min(booked, default=None)}}
+        {"error": {**fields, "spent": bool(booked), "run_id": min(booked, default=None)}}
     )
 
 
 def _last_words(booked: set[str], number: int) -> str:
-    """What standard output gets if an engine does not come back to say it."""
+    """The text for standard output if an engine does not return after a signal."""
     if "--json" not in sys.argv:
         return ""
     return _error_as_json("Stopped", _INTERRUPTED, [], 128 + number, booked) + "\n"
@@ -188,7 +188,7 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
 
 
 def _notes_behind(problem: BaseException) -> list[str]:
-    """The notes of an error and of those behind it, which say what is spent."""
+    """The notes of an error and of its causes, which say what is spent."""
     notes: list[str] = []
     chain: BaseException | None = problem
     while chain is not None:

@@ -47,8 +47,8 @@ def demo() -> None:
         click.echo(repr(release))
 
         click.secho("\n4. Compared with the truth, which only a made-up corpus may show", bold=True)
-        for kind, there, found in _compared_with_truth(path, release):
-            click.echo(f"   {kind:<30} {there:>8,} words  {found:>7,} found  {found / there:>6.1%}")
+        for kind, total, found in _compared_with_truth(path, release):
+            click.echo(f"   {kind:<30} {total:>8,} words  {found:>7,} found  {found / total:>6.1%}")
 
         click.secho("\n5. What it cost", bold=True)
         click.echo(accounts_text(book.accounts()))
@@ -64,8 +64,8 @@ def demo() -> None:
 
 
 def _compared_with_truth(path: Path, release: Release) -> list[tuple[str, int, int]]:
-    """For each kind of words: how many there are, and how many of these were released. Only a
-    corpus without real people may be looked at like this."""
+    """For each kind of words: how many there are, and how many of these were released. This is for
+    a corpus without real people only."""
     with duckdb.connect() as con:
         con.register("release", release.table)
         return con.execute(

@@ -148,12 +148,12 @@ def add_analyst(
 
 def _new_private_file(path: str) -> TextIO:
     try:
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as problem:
         raise UsageError(
             f"--out: cannot make {path} ({problem.strerror}); give a file that is not there yet"
         ) from None
-    return os.fdopen(made, "w", encoding="utf-8")
+    return os.fdopen(descriptor, "w", encoding="utf-8")
 
 
 @serve.command("remove-analyst")

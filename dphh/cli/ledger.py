@@ -80,22 +80,26 @@ def add(
     content = corpus_options_given(context)
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
-    named = Corpus(corpus, **content)
-    notes = _notes_on_corpus(named)
+    described = Corpus(corpus, **content)
+    notes = _notes_on_corpus(described)
     book = Ledger(ledger_file)
-    made = book.add(account, named, epsilon, delta, rule, if_missing=if_missing, replace=replace)
-    if (made.cap.epsilon, made.cap.delta, rule or made.cap.rule) != (epsilon, delta, made.cap.rule):
-        said = f"({made.cap.epsilon:g}, {made.cap.delta:g}), rule {made.cap.rule}"
-        notes.append(f"{account} exists and keeps its cap {said}")
-    if others := [each.name for each in book.accounts_of(made.corpus) if each.id != made.id]:
+    added = book.add(
+        account, described, epsilon, delta, rule, if_missing=if_missing, replace=replace
+    )
+    cap = added.cap
+    if (cap.epsilon, cap.delta, rule or cap.rule) != (epsilon, delta, cap.rule):
+        kept = f"({cap.epsilon:g}, {cap.delta:g}), rule {cap.rule}"
+        notes.append(f"{account} exists and keeps its cap {kept}")
+    payers = book.accounts_of(added.corpus)
+    if others := [payer.name for payer in payers if payer.id != added.id]:
         notes.append(f"files of it are those of {', '.join(others)} too: each run on them pays all")
     for note in notes if not quiet else ():
         click.echo(f"note: {note}", err=True)
-    click.echo(accounts_text([made]))
+    click.echo(accounts_text([added]))
 
 
 def _notes_on_corpus(corpus: Corpus) -> list[str]:
-    """Open the corpus before its first run, and refuse wrong columns."""
+    """Notes for the owner on a corpus that is being added. Wrong columns are refused."""
     if not any(is_remote(place) or files_named(place) for place in corpus.where):
         return [f"no file is at {', '.join(corpus.where)} yet"]
     try:
@@ -174,8 +178,8 @@ def declare_or_show_groups(
         book.declare_groups(account, by, groups)
     declared = book.status(account).groups
     for column in [by] if by is not None else [*declared]:
-        of_column = ", ".join(declared.get(column, ("none",)))
-        click.echo(f"{account}: declared groups of {column}: {of_column}")
+        names = ", ".join(declared.get(column, ("none",)))
+        click.echo(f"{account}: declared groups of {column}: {names}")
     if by is None and not declared:
         click.echo(f"{account}: no groups are declared")
 
@@ -210,10 +214,10 @@ def show(account: str | None, as_json: bool, ledger_file: str | None, **_: Any) 
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
     book = existing_ledger(ledger_file)
-    found = stored_release(book, run_id)
+    stored = stored_release(book, run_id)
     if out:
-        found.save(out)
-    click.echo(found.dumps() if as_json else repr(found))
+        stored.save(out)
+    click.echo(stored.dumps() if as_json else repr(stored))
 
 
 @ledger.command()

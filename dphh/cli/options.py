@@ -27,8 +27,8 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A decorator that adds these options to a command, in this order."""
 
     def add_to(command: Any) -> Any:
-        for each in reversed(options):
-            command = each(command)
+        for add_option in reversed(options):
+            command = add_option(command)
         return command
 
     return add_to
@@ -84,20 +84,20 @@ def corpus_options(verb_options: Collection[str] = ()) -> Callable[[Any], Any]:
 
 
 def corpus_options_given(context: click.Context) -> dict[str, Any]:
-    """The options of the corpus that were given, as keywords of `Corpus`. All conditions on rows
-    are joined into one, which is true where all are."""
+    """The options of the corpus that were given, as keywords of `Corpus`. Conditions on rows are
+    joined by AND into one."""
     names = {
         f"{name}_tokens" if f"{name}_tokens" in context.params else name: name for name in HELP
     }
-    said = {names[name]: value for name, value in options_given(context, names).items()}
-    for since, until in product(said.get("since", ()), said.get("until", ())):
+    given = {names[name]: value for name, value in options_given(context, names).items()}
+    for since, until in product(given.get("since", ()), given.get("until", ())):
         combined_condition(since=since, until=until)  # refuses a pair with nothing between
     conditions = [
-        combined_condition(**{name: each})
+        combined_condition(**{name: condition})
         for name in ("where", "since", "until")
-        for each in said.pop(name, ())
+        for condition in given.pop(name, ())
     ]
-    return said if not conditions else {**said, "where": joined_by_and(*conditions)}
+    return given if not conditions else {**given, "where": joined_by_and(*conditions)}
 
 
 def options_given(context: click.Context, names: Iterable[str]) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def corpus_of_command(
     account_or_path: str, ledger: Ledger, options: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of the account with this name or, if the ledger has none, of the path or glob."""
-    found = narrowed_corpus_of_account(ledger, account_or_path, options, flag, files)
-    if found is not None:
-        return found
+    corpus = narrowed_corpus_of_account(ledger, account_or_path, options, flag, files)
+    if corpus is not None:
+        return corpus
     if files:
         raise click.UsageError(
             f"--files: the ledger has no account {account_or_path!r}; for a corpus without one, "
@@ -132,8 +132,7 @@ def corpus_of_command(
 
 
 def existing_ledger(file: str | None) -> Ledger:
-    """The ledger of a command that has nothing to do without one, also if nobody has named it; and
-    nothing to say of one that was edited."""
+    """The ledger, for a command that needs one: refused if there is none, or if it was edited."""
     book = Ledger(file)
     if (why := book.absent()) is not None:
         raise UsageError(why)
@@ -153,8 +152,8 @@ def confirm_higher_cap(
 
 
 def confirm(question: str) -> None:
-    """Ask before what cannot be taken back. Without a terminal, refuse and name the option that
-    confirms."""
+    """Ask before a change that cannot be taken back. Without a terminal, refuse and name the option
+    that confirms it."""
     if not sys.stdin.isatty():
         raise UsageError(f"{question}. Nothing was changed; --yes confirms it")
     if not click.confirm(question, err=True):

@@ -159,17 +159,17 @@ def verify(
     to_answer = sum(what in WAITS for what, _ in lines)
     code = 4 if to_answer else 0
     if as_json:
-        told = [{"what": what, "found": said, "waits": what in WAITS} for what, said in lines]
-        click.echo(json.dumps({"exit_code": code, "lines": told}))
+        listed = [{"what": what, "found": text, "waits": what in WAITS} for what, text in lines]
+        click.echo(json.dumps({"exit_code": code, "lines": listed}))
         context.exit(code)
-    listed = [(f"{'!' if what in WAITS else '+'} {what}", visible_text(said, 10**8))
-              for what, said in lines]  # fmt: skip
-    click.echo("\n".join(in_two_columns(listed)))
-    found = "passed (exit code 0)"
+    marked = [(f"{'!' if what in WAITS else '+'} {what}", visible_text(text, 10**8))
+              for what, text in lines]  # fmt: skip
+    click.echo("\n".join(in_two_columns(marked)))
+    verdict = "passed (exit code 0)"
     if to_answer:
-        waits = "wait" if to_answer > 1 else "waits"
-        found = f"{with_noun(to_answer, 'line')} with ! {waits} for a person's answer (exit code 4)"
-    click.echo(found)
+        waiting = f"{with_noun(to_answer, 'line')} with ! {'wait' if to_answer > 1 else 'waits'}"
+        verdict = f"{waiting} for a person's answer (exit code 4)"
+    click.echo(verdict)
     context.exit(code)
 
 

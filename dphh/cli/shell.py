@@ -72,23 +72,23 @@ def _run_what_is_typed(con: duckdb.DuckDBPyConnection, as_csv: bool) -> None:
 
 
 def _run(con: duckdb.DuckDBPyConnection, text: str, as_csv: bool) -> None:
-    """Run each statement, and print its table, which is fetched: a relation would run again."""
+    """Run each statement and print its table. Tables are fetched: a relation would run again."""
     try:
         for statement in con.extract_statements(text):
             has_rows = duckdb.ExpectedResultType.QUERY_RESULT in statement.expected_result_type
             if not has_rows or statement.type == duckdb.StatementType.CREATE:
                 con.execute(statement)
                 continue
-            found = con.from_arrow(con.sql(statement).to_arrow_table())
+            table = con.from_arrow(con.sql(statement).to_arrow_table())
             if statement.type == duckdb.StatementType.EXPLAIN:
-                click.echo(found.fetchall()[0][1])
+                click.echo(table.fetchall()[0][1])
             elif as_csv:
-                rows = found.project("CAST(COLUMNS(*) AS VARCHAR)").fetchall()
-                csv.writer(sys.stdout, lineterminator="\n").writerows([found.columns, *rows])
+                rows = table.project("CAST(COLUMNS(*) AS VARCHAR)").fetchall()
+                csv.writer(sys.stdout, lineterminator="\n").writerows([table.columns, *rows])
             else:
-                found.show(max_rows=1_000)
+                table.show(max_rows=1_000)
     except duckdb.Error as problem:
-        said = str(problem)
-        if unfit := re.match(r"Binder Error: Macro dphh_(?:plan_)?(\w+)\(\)", said):
-            said = f"{said}\nFROM dphh_options('{unfit[1]}'); says what each is"
-        raise click.ClickException(said) from None
+        message = str(problem)
+        if mismatch := re.match(r"Binder Error: Macro dphh_(?:plan_)?(\w+)\(\)", message):
+            message = f"{message}\nFROM dphh_options('{mismatch[1]}'); says what each is"
+        raise click.ClickException(message) from None

@@ -15,7 +15,7 @@ from dphh.errors import UsageError
 from dphh.registry import BUDGET, SEARCH
 from dphh.wording.options import shown_default
 
-#: What help shows in place of an option's value, if the type of the option does not say enough.
+#: The placeholder of an option's value in help, if the option's type does not say enough.
 METAVAR_OF_OPTION = {
     name: metavar
     for metavar, names in {
@@ -61,15 +61,15 @@ class GroupedCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as problem:
-            # The nearest alone: none that is merely alike and spends.
+            # Only the nearest name: another similar one might spend.
             near = list(problem.possibilities or ())[:1]
             raise click.NoSuchOption(problem.option_name, possibilities=near, ctx=ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         for group in (CORPUS, SEARCH, BUDGET, WHERE, SHOW):
-            of_group = [each for each in options if getattr(each, "group", SHOW) == group]
-            records = [record for each in of_group if (record := each.get_help_record(ctx))]
+            members = [option for option in options if getattr(option, "group", SHOW) == group]
+            records = [record for option in members if (record := option.get_help_record(ctx))]
             if records:
                 with formatter.section(group):
                     # Names have at most 24 characters of a line, descriptions the rest.
@@ -83,7 +83,7 @@ def option(
     option_name: str | None = None,
     **settings: Any,
 ) -> Callable[[Any], Any]:
-    """The command-line option for a parameter of a Python function. `settings`: those of
+    """The command-line option for a parameter of a Python function. `settings`: arguments of
     `click.option` that do not follow from the parameter. Help only shows the default: Python
     applies it to an option that was not given."""
     name = option_name or parameter.name
@@ -94,13 +94,13 @@ def option(
         return grouped_option(flag(name) + no, name, group=group, is_flag=True, help=help_line)
     default = shown_default(parameter)
     is_shown = default is not None and default.isprintable()
-    of_parameter = {
+    from_parameter = {
         "type": _click_type(name, parameter.annotation),
         "required": parameter.default is parameter.empty,
         "metavar": {(int,): "N", (float,): "NUMBER"}.get((*kinds,)) or METAVAR_OF_OPTION.get(name),
         "help": f"{help_line}  [{default}]" if is_shown else help_line,
     }
-    return grouped_option(flag(name), name, group=group, **{**of_parameter, **settings})
+    return grouped_option(flag(name), name, group=group, **{**from_parameter, **settings})
 
 
 def flag(name: str) -> str:
@@ -108,7 +108,7 @@ def flag(name: str) -> str:
 
 
 def as_flag(name: str, value: str) -> str:
-    """The option as the command line has it, for an error that has it as `name=value`."""
+    """The option as the command line spells it, for an error that has `name=value`."""
     if value in ("True", "False"):
         return flag(name) if value == "True" else f"--no-{flag(name)[2:]}"
     # A shell needs no quotes around one word.

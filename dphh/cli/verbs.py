@@ -72,18 +72,18 @@ def _verb_command(verb: Verb[...]) -> click.Command:
         plan = verb_function(verb, book)(read, **options_given(context, verb.options))
         _show_or_run(plan, book, options)
 
-    said = f"{verb.summary}\n\nCORPUS: files (Parquet, CSV, ...), a folder or a name in the ledger."
-    made: click.Command = with_options(
-        click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=said),
+    text = f"{verb.summary}\n\nCORPUS: files (Parquet, CSV, ...), a folder or a name in the ledger."
+    command: click.Command = with_options(
+        click.command(verb.name.replace("_", "-"), cls=GroupedCommand, help=text),
         click.argument("corpus"),
         corpus_options(verb_options=verb.options),
         *(
-            option(each, verb.help[name], verb.heading_of(name))
-            for name, each in verb.options.items()
+            option(parameter, verb.help[name], verb.heading_of(name))
+            for name, parameter in verb.options.items()
         ),
         _options_of_any_run,
     )(run)
-    return made
+    return command
 
 
 def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
@@ -92,16 +92,7 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         click.echo(plan.sql(), nl=False)
         return
     if options["plan_only"]:
-        assert plan.corpus is not None
-        check_columns(plan.corpus)
-        refusal = _refusal(plan, book, options)
-        if options["as_json"]:
-            told = {**_outlook(plan, book), "refused": refusal and str(refusal)}
-            click.echo(json.dumps({**plan.to_json(), "ledger": told}))
-            click.get_current_context().exit(refusal.exit_code if refusal else 0)
-        click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
-        if refusal:
-            raise refusal
+        _show_price(plan, book, options)
         return
     status = None
     if not options["quiet"] and sys.stderr.isatty():
@@ -123,8 +114,8 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
             click.echo(f"dphh: {run}: {line}", err=True)
 
     with status or nullcontext(), _warnings_kept(notes):
-        of_run = {name: options[name] for name in RUN_HELP}
-        release = plan.run(ledger=book, progress=show_progress, **of_run)
+        options_of_run = {name: options[name] for name in RUN_HELP}
+        release = plan.run(ledger=book, progress=show_progress, **options_of_run)
     if options["as_json"]:
         assert plan.corpus is not None
         outcome = {
@@ -144,8 +135,22 @@ def _show_or_run(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
         show_progress(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR")
 
 
+def _show_price(plan: Plan, book: Ledger, options: dict[str, Any]) -> None:
+    """Show the plan, and end with the exit code that a run would have if the ledger refused it."""
+    assert plan.corpus is not None
+    check_columns(plan.corpus)
+    refusal = _refusal(plan, book, options)
+    if options["as_json"]:
+        outlook = {**_outlook(plan, book), "refused": refusal and str(refusal)}
+        click.echo(json.dumps({**plan.to_json(), "ledger": outlook}))
+        click.get_current_context().exit(refusal.exit_code if refusal else 0)
+    click.echo(plan_text(plan.price, plan.corpus, book, details=options["details"]))
+    if refusal:
+        raise refusal
+
+
 def _refusal(plan: Plan, book: Ledger, options: dict[str, Any]) -> DphhError | None:
-    """The error of a run of this plan now, if no data could change it: a job asks beforehand."""
+    """The error with which the ledger would refuse a run of this plan now, whatever its data."""
     assert plan.corpus is not None
     given = {name: options[name] for name in ("run_id", "again", "require_account")}
     try:
@@ -156,7 +161,7 @@ def _refusal(plan: Plan, book: Ledger, options: dict[str, Any]) -> DphhError | N
 
 
 def _outlook(plan: Plan, book: Ledger) -> dict[str, Any]:
-    """Who would pay for a run of this plan now, and what of the cap."""
+    """The accounts that would pay for a run of this plan now, and the share of the cap it takes."""
     assert plan.corpus is not None
     outlook = book.outlook(Request.of(plan.price, plan.corpus))
     _, takes, runs_left = outlook.scarcest or (None, None, None)
@@ -169,7 +174,7 @@ def _outlook(plan: Plan, book: Ledger) -> dict[str, Any]:
 
 @contextmanager
 def _warnings_kept(notes: list[str]) -> Iterator[None]:
-    """Warnings are shown as always, and are notes too: what is shown may be read by nobody."""
+    """Within the block, warnings are shown as usual and also added to `notes`, for `--json`."""
     shown = warnings.showwarning
 
     def show_and_keep(message: Warning | str, *more: Any, **named: Any) -> None:

@@ -35,9 +35,9 @@ def safe_cell(text: str) -> str:
 
 def safe_list_cell(texts: Sequence[str]) -> str:
     """A cell with the texts as a JSON list. A sign that would begin a formula is escaped in it."""
-    said = json.dumps(texts, ensure_ascii=False)
+    text = json.dumps(texts, ensure_ascii=False)
     return _FORMULA_START_AFTER_SEPARATOR.sub(
-        lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said
+        lambda match: f"{match[1]}\\u{ord(match[2]):04x}", text
     )
 
 

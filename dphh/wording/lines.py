@@ -2,8 +2,8 @@
 
 An item is whatever users wrote, and must not affect its surroundings: characters that are invisible
 or control how text is displayed are written out. Pages, charts, terminals and CSV cells each escape
-them in their own way; here stands which they are, by Unicode 16, and in which contexts some of them
-are legitimate. Errors and JSON escape what steers a terminal alone
+them in their own way; this file lists them, by Unicode 16, and the contexts in which some of them
+are legitimate. Errors and JSON escape only those that control a terminal
 (`dphh.errors.CONTROL_CHARACTERS`).
 """
 
@@ -58,13 +58,13 @@ _INVISIBLE = re.compile(f"({_VISIBLE_IN_SEQUENCE})|[{UNSEEN}]")
 
 
 def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
-    """The text, with what `replacement` returns in place of each invisible character."""
-    return _INVISIBLE.sub(lambda found: found[1] or replacement(found[0]), text)
+    """The text with each invisible character replaced by what `replacement` returns for it."""
+    return _INVISIBLE.sub(lambda match: match[1] or replacement(match[0]), text)
 
 
-def printable_json(said: str) -> str:
+def printable_json(text: str) -> str:
     """The JSON text, with characters that control a terminal escaped."""
-    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    return CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def number(value: float) -> str:
@@ -74,12 +74,12 @@ def number(value: float) -> str:
 
 
 def numbers_in(value: object) -> Iterator[int | float]:
-    """The numbers in a value of JSON: itself, or those of a list."""
+    """The numbers in a value of JSON: the value itself, or the elements of a list."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield value
     elif isinstance(value, list):
-        for each in value:
-            yield from numbers_in(each)
+        for element in value:
+            yield from numbers_in(element)
 
 
 def with_noun(count: int, noun: str) -> str:
@@ -88,8 +88,7 @@ def with_noun(count: int, noun: str) -> str:
 
 
 def terminal_columns() -> int:
-    """How many columns a line may take: those of the terminal, between 60 and 100; 100 without a
-    terminal."""
+    """How many columns a line may take: the terminal's, between 60 and 100; 100 without one."""
     return max(60, min(100, get_terminal_size((100, 24)).columns))
 
 

@@ -21,19 +21,20 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
     so is a text that cannot be written as UTF-8: engines would refuse it after a run has paid. In a
     notebook an error is the caller's line and the message, without frames of dphh's own."""
     callee = function.__qualname__.removesuffix(".__init__")
-    asked = signature(function)
-    takes = {option: of for option, of in asked.parameters.items() if option != "self"}
+    called = signature(function)
+    parameters = called.parameters
+    takes = {name: option for name, option in parameters.items() if name != "self"}
     positional = [
-        option for option, of in takes.items() if of.kind is Parameter.POSITIONAL_OR_KEYWORD
+        name for name, option in takes.items() if option.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
 
     @hiding_private_details
     @wraps(function)
     def checked(*arguments: Options.args, **options: Options.kwargs) -> Result:
         try:
-            bound = asked.bind(*arguments, **options)
+            bound = called.bind(*arguments, **options)
         except TypeError:
-            count = len(arguments) - ("self" in asked.parameters)
+            count = len(arguments) - ("self" in parameters)
             check_positional(count, positional, takes, callee)
             check_known(options, takes, callee)
             check_required([*options.keys(), *positional[:count]], takes, callee)
@@ -46,7 +47,7 @@ def checked_call(function: Callable[Options, Result]) -> Callable[Options, Resul
 
 
 def shown(value: object) -> str:
-    """An option's wrong value in an error; of what may hold rows, such as a column, its type."""
+    """An option's wrong value, for an error; only its type, if it may hold rows, as columns do."""
     plain = value is None or isinstance(value, (str, int, float))
     return repr(value) if plain else f"a {type(value).__name__}"
 
@@ -81,14 +82,14 @@ def _texts_in(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield from _texts_in([*value.items()])
     elif isinstance(value, (list, tuple, Set)):
-        for each in value:
-            yield from _texts_in(each)
+        for element in value:
+            yield from _texts_in(element)
 
 
 def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:
-    """How an error about an unknown name ends: "did you mean x?" if x is a known name that is
-    spelled nearly so, and the advice."""
-    by_lower_case = {each.lower(): each for each in known}
+    """The end of an error about an unknown name: "did you mean x?", if the known name x is spelled
+    nearly so, and the advice."""
+    by_lower_case = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(name.lower(), by_lower_case, n=1)
     if not near:
         return advice
@@ -96,10 +97,10 @@ def did_you_mean(name: str, known: Collection[str], advice: str = "") -> str:
 
 
 def respell_options(text: str, spell: Callable[[str, str], str]) -> str:
-    """The text of an error, in which `spell` writes each option and its value as SQL or the command
-    line does, instead of as Python."""
+    """The text of an error in which each option=value is replaced by what `spell` returns for it:
+    the spelling of SQL or of the command line."""
     option_and_value = r"\b([a-z][a-z_]*)=('[^']*'|True|False)"
-    return re.sub(option_and_value, lambda found: spell(found[1], found[2]), text)
+    return re.sub(option_and_value, lambda match: spell(match[1], match[2]), text)
 
 
 def check_choice(option: str, value: object, choices: Collection[str]) -> None:
@@ -172,8 +173,8 @@ def check_required(passed: Collection[str], options: Mapping[str, Parameter], ca
 
 
 def shown_default(option: Parameter) -> str | None:
-    """The default of an option, as SQL, addresses and the command line write it; None if it has
-    none, or one that means that nothing is given."""
+    """The default of an option, as SQL, addresses and the command line write it; None if it has no
+    default, or one that means "not given"."""
     if option.default in (Parameter.empty, None, "", ()):
         return None
     is_switch = isinstance(option.default, bool)
@@ -191,7 +192,7 @@ def python_value(option: str, value: object) -> object:
         value = list(value)
     elif not hasattr(value, "schema") and not hasattr(value, "columns"):
         unpack = [getattr(value, name, None) for name in ("to_pylist", "to_list", "tolist")]
-        value = next((each() for each in unpack if callable(each)), value)
+        value = next((method() for method in unpack if callable(method)), value)
     if option in _LISTS_OF_TEXTS and isinstance(value, list):
-        return [str(each) if type(each) is int else each for each in value]
+        return [str(text) if type(text) is int else text for text in value]
     return value
