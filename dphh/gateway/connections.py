@@ -1,7 +1,7 @@
-"""The HTTP server, and what a connection may take of it before it has shown a token.
+"""The HTTP server, and the limits of a connection that has not shown a token: a stranger's.
 
-A stranger's connection has some seconds and some bytes for all of it, answer and all. Where many
-are open, the oldest is closed, so that strangers cannot keep others out. TLS is a proxy's.
+A stranger's connection has a few seconds and bytes for its request and answer together. If many
+are open, the oldest is closed, so that strangers cannot keep others out. TLS is left to a proxy.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ _timers: dict[Connection, asyncio.TimerHandle] = {}
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn, with limits. Of its own it has only what all protocols of asyncio
-    have."""
+    """A connection of uvicorn with limits. It overrides only methods of any asyncio protocol."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -77,10 +76,10 @@ class Connection(H11Protocol):
 
 @contextmanager
 def without_limits(client: _Address | None) -> Iterator[None]:
-    """While a request with a token is answered, its connection is no stranger's. `client`: its
+    """Lift the limits of a connection while a request with a token is answered. `client`: its
     address, as ASGI has it."""
     connection = None if client is None else _open.get((client[0], client[1]))
-    if connection is None:  # it is closed, or no server is between
+    if connection is None:  # it is closed, or the application is called without a server
         yield
         return
     connection.end_limit()
@@ -107,8 +106,8 @@ class FewRecords(logging.Filter):
 
 
 class Server(uvicorn.Server):
-    """The HTTP server of a gateway. When it stops, it calls `end_runs`, before the last answers go
-    out."""
+    """The HTTP server of a gateway. When it stops, it calls `end_runs` and then sends the last
+    answers."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class Server(uvicorn.Server):
         self.port: int = self._socket.getsockname()[1]
 
     def run_until_stopped(self) -> None:
-        """Serve until `should_exit` is set, as in the main thread a signal sets it."""
+        """Serve until `should_exit` is set; in the main thread, a signal sets it."""
         asyncio.run(self.serve([self._socket]))
 
     def handle_exit(self, sig: int, frame: Any) -> None:

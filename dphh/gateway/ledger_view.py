@@ -1,7 +1,7 @@
 """All that an analyst may see: their own shares, runs and releases, and errors of their requests.
 
-Nothing else has a way out of the gateway: no path, no other corpus, no other analyst, and no row. A
-ledger here is that of its `analyst`.
+Nothing else leaves the gateway: no path, no other corpus, no other analyst's name, and no row. The
+ledgers in this file have an `analyst`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Answer:
     log: str | None = None
 
 
-def account_named(book: Ledger, name: str) -> Account:
-    """The analyst's share of this account. An account of which the analyst has no share, and a name
+def share_named(book: Ledger, name: str) -> Account:
+    """The analyst's share of the account of this name. An account without such a share, and a name
     without an account, are refused in the same words."""
     for account in book.accounts(name):
         return account
@@ -55,8 +55,8 @@ def table_without_plan(book: Ledger, macro: Macro, arguments: dict[str, str]) ->
 
 
 def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
-    """The part of a plan about the ledger: how much of the cap of `account` the run takes, and what
-    is used and left of it. `account`: the analyst's share."""
+    """The section of a plan about the ledger: how much of the cap the run takes, and what is used
+    and left of it. `account`: the analyst's share."""
     outlook = book.outlook(request)
     lines = [] if outlook.refusal is None else [("would refuse", outlook.refusal)]
     if (takes := share_of_cap_line(outlook, "your budget")) is not None:
@@ -66,16 +66,16 @@ def ledger_section(book: Ledger, request: Request, account: Account) -> Section:
 
 def answer_to_error(problem: BaseException, *, of_run: bool = False) -> Answer:
     """An error as an answer. An analyst may read errors about the request or the budget. All other
-    errors, and all errors of a run (`of_run`), are about the data or the machine, and for the
+    errors, and all errors of a run (`of_run`), are about the data or the machine, and go to the
     owner's log."""
-    said = str(problem) if isinstance(problem, DphhError) else ""
+    message = str(problem) if isinstance(problem, DphhError) else ""
     if isinstance(problem, BudgetRefused) or (isinstance(problem, UsageError) and not of_run):
         usual = 403 if isinstance(problem, BudgetRefused) else 400
-        return Answer(refused=said, status=getattr(problem, "status", usual))
+        return Answer(refused=message, status=getattr(problem, "status", usual))
     return Answer(
         refused="The request failed; only the corpus's owner may see why. FROM dphh_ledger() "
         "says what is spent; the same request continues a run that was paid for at no further "
         "price",
         status=500,
-        log=said or f"a defect of dphh, {type(problem).__name__}",
+        log=message or f"a defect of dphh, {type(problem).__name__}",
     )

@@ -1,12 +1,12 @@
 """Requests in, tables out: `GET /v1/ngrams?corpus=reviews&max_n=3&epsilon=1&delta=1e-8`.
 
 A path names a macro, whose parameters are those of the query string. An answer is a Parquet file;
-with `.jsonl` after the path, lines of JSON. A refusal is a table too, with one column, `refused`,
-and status 200: readers of tables throw the words of an error away. A program that accepts
+with `.jsonl` after the path, lines of JSON. A refusal is also a table, with one column, `refused`,
+and status 200, because readers of tables discard the text of an error. A program that accepts
 `application/json` gets JSON, and a refusal with its status.
 
 The same request is one run: while it goes on, those who repeat it wait for it, and afterwards the
-ledger has its release. Whether the client waits or hangs up changes nothing of a run.
+ledger has its release. A run goes on whether its client waits or hangs up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dphh.asking.parsed import typed_options
 from dphh.columns import as_parquet
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.connections import without_limits
-from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, table_without_plan
+from dphh.gateway.ledger_view import Answer, answer_to_error, share_named, table_without_plan
 from dphh.gateway.worker import Order, Workers
 from dphh.ledger import Ledger
 from dphh.wording.options import check_required, did_you_mean
@@ -43,13 +43,13 @@ log = logging.getLogger("dphh.gateway")
 
 #: The most bytes of a query string, and the most characters of a refusal.
 LONGEST_QUERY, LONGEST_REFUSAL = 8_000, 2_000
-#: One analyst may have so many requests at one time, and so many plans and runs that go on or wait.
+#: The most requests of one analyst at a time, and the most plans and runs that go on or wait.
 MOST_REQUESTS_OF_ANALYST = 8
-#: A client that takes longer to receive an answer is cut off. It gets the answer by pieces.
+#: A client that takes longer to receive an answer is cut off. Answers are sent in such pieces.
 _SENDING_SECONDS, _PIECE = 600.0, 64 * 1024
-#: Pricing is stopped after so many seconds, if it has not used up the processor's seconds before.
+#: Pricing is stopped after so many seconds, or earlier by the limit on the processor's seconds.
 MOST_PRICING_SECONDS = 30.0
-#: This many plans are priced at one time, each of another analyst. An absurd one stops one of them.
+#: This many plans are priced at one time, each for another analyst.
 PLANNERS = 2
 #: A client whose request is refused for now is told to repeat it after so many seconds.
 RETRY_SECONDS = 10
@@ -146,7 +146,7 @@ class Gateway:
     ) -> Response:
         macro, arguments = _macro_and_arguments(request, path)
         if request.method == "HEAD":
-            # DuckDB asks so first, for a size. Told none, it asks once for the whole answer.
+            # DuckDB asks for the size first. Without one, it requests the whole answer once.
             return StreamingResponse(_in_turn(()))
         book = Ledger(self._ledger.path, analyst)
         try:
@@ -166,11 +166,12 @@ class Gateway:
         return _response_with(body, status, answer_format)
 
     def _task_of(self, order: Order, *, pays: bool) -> asyncio.Task[Answer]:
-        """The task that answers this order. If the order is repeated, it is the first one's task.
-        `pays`: the order is run, and not only priced."""
+        """The task that answers this order: the running one, if the order is repeated. `pays`: the
+        order is run, and not only priced."""
         key = (order.analyst, pays, repr(order))
         if (task := self._tasks.get(key)) is None:
-            if sum(each[0] == order.analyst for each in self._tasks) >= MOST_REQUESTS_OF_ANALYST:
+            analysts = [analyst for analyst, *_ in self._tasks]
+            if analysts.count(order.analyst) >= MOST_REQUESTS_OF_ANALYST:
                 raise Refused("Too many of your runs wait; repeat this request in a moment", 429)
             task = self._tasks[key] = asyncio.create_task(self._answer_in_turn(order, pays=pays))
             task.add_done_callback(lambda _: self._tasks.pop(key))
@@ -206,9 +207,9 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
     if macro is None and rest and (macro := by_path.get(first + slash)) is not None:
         given = [(macro.parameters[0], rest)]
     if macro is None or (macro.gateway_path.endswith("/") and not given):
-        meant = did_you_mean(path, [each for each in by_path if not each.endswith("/")])
-        said = meant or "GET /v1/help says what there is"
-        raise Refused(f"There is no /v1/{path[:100]}; {said}", 404)
+        suggestion = did_you_mean(path, [known for known in by_path if not known.endswith("/")])
+        advice = suggestion or "GET /v1/help says what there is"
+        raise Refused(f"There is no /v1/{path[:100]}; {advice}", 404)
     if len(query) > LONGEST_QUERY:
         raise Refused(
             f"The address has {len(query):,} bytes of options; at most {LONGEST_QUERY:,} are "
@@ -216,9 +217,9 @@ def _macro_and_arguments(request: Request, path: str) -> tuple[Macro, dict[str, 
             414,
         )
     try:
-        said = query.decode("ascii")
+        text = query.decode("ascii")
         given += parse_qsl(
-            said, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
+            text, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
         )
     except ValueError:
         raise UsageError(
@@ -236,18 +237,18 @@ def _checked_order(book: Ledger, macro: Macro, arguments: dict[str, str]) -> Ord
     assert macro.verb is not None
     macro.check_given(arguments)
     corpus = arguments["corpus"]
-    account_named(book, corpus)  # refuses now what a worker would refuse after the analyst's runs
-    asked = {name: text for name, text in arguments.items() if name != "corpus"}
-    if owners := asked.keys() & {"run_id", *corpus_options_by_sql_name()}:
+    share_named(book, corpus)  # refuses now what a worker would refuse after the analyst's runs
+    texts = {name: text for name, text in arguments.items() if name != "corpus"}
+    if owners := texts.keys() & {"run_id", *corpus_options_by_sql_name()}:
         raise UsageError(
             f"{', '.join(sorted(owners))}: how a corpus is read, and who pays, its owner has "
             "declared; leave these out. Nothing was spent"
         )
-    options = typed_options(macro.verb.options, asked, f"dphh_{macro.name}")
+    options = typed_options(macro.verb.options, texts, f"dphh_{macro.name}")
     check_required(options, macro.verb.options, f"dphh_{macro.name}")
-    listed = tuple(sorted(options.items()))
     assert book.analyst is not None
-    return Order(str(book.path), book.analyst, macro.verb.name, corpus, listed)
+    pairs = tuple(sorted(options.items()))
+    return Order(str(book.path), book.analyst, macro.verb.name, corpus, pairs)
 
 
 async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> Answer:
@@ -260,8 +261,7 @@ async def _answer_if_connected(request: Request, task: asyncio.Task[Answer]) -> 
 
 
 def _encoded(answer: Answer, answer_format: str) -> tuple[bytes, int]:
-    """The body and the status of an answer, in the format that was asked for, a key of
-    `_MEDIA_TYPES`."""
+    """The body and the status of an answer in a format, a key of `_MEDIA_TYPES`."""
     parquet = answer.parquet
     if answer.refused is not None:
         words = answer.refused[:LONGEST_REFUSAL]
@@ -283,7 +283,7 @@ def _response_with(body: bytes, status: int, answer_format: str) -> Response:
     headers = {"content-type": _MEDIA_TYPES[answer_format], "content-length": str(len(body))}
     if status in (429, 503):
         headers["retry-after"] = str(RETRY_SECONDS)
-    # A slow client adds one piece to memory, and not a second copy of all.
+    # A slow client keeps one piece in memory, not a second copy of the whole answer.
     pieces = (body[place : place + _PIECE] for place in range(0, len(body), _PIECE))
     return StreamingResponse(_in_turn(pieces), status, headers)
 

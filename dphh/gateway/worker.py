@@ -1,8 +1,8 @@
 """The processes that price plans and run them: the only ones of a gateway that open private data.
 
-A worker gets an order, which is a verb, the name of a corpus, and options; it gives back a Parquet
-file or words. If it is killed, the server goes on with another, and the run that it had begun goes
-on when it is asked for again.
+A worker gets an order, which is a verb, the name of a corpus, and options; it returns a table or a
+refusal. If it is killed, the server goes on with another one, and the run that it had begun
+continues when it is asked for again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dphh.asking.answers import plan_table
 from dphh.columns import as_parquet
 from dphh.errors import UsageError
 from dphh.files.stopping import Stopped, received_signal, stopping
-from dphh.gateway.ledger_view import Answer, account_named, answer_to_error, ledger_section
+from dphh.gateway.ledger_view import Answer, answer_to_error, ledger_section, share_named
 from dphh.ledger import Account, Ledger, Request
 from dphh.ledger.paying import corpus_of_files
 from dphh.plan import Plan, verb_function
@@ -42,7 +42,7 @@ _CLEANUP_SECONDS = 8.0
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker prices or runs, for an analyst."""
+    """A request of an analyst's that a worker prices or runs."""
 
     ledger: str
     analyst: str
@@ -52,12 +52,12 @@ class Order:
 
 
 class Workers:
-    """So many processes, each of which answers one order at a time. Orders wait in the order in
-    which they came."""
+    """`count` processes, each of which answers one order at a time. Orders are answered
+    first come, first served."""
 
     def __init__(self, count: int, run_options: Mapping[str, Any] | None) -> None:
         self._all = [Worker(run_options) for _ in range(count)]
-        self._idle = asyncio.LifoQueue[Worker]()  # the last one has its modules loaded
+        self._idle = asyncio.LifoQueue[Worker]()  # the last one used has its modules loaded
         for worker in reversed(self._all):
             self._idle.put_nowait(worker)
 
@@ -69,15 +69,15 @@ class Workers:
             self._idle.put_nowait(worker)
 
     def close(self) -> None:
-        """Interrupt the runs, so that they clean up, all at the same time; end the processes."""
+        """Interrupt all runs at the same time, so that they clean up, and end the processes."""
         with ThreadPoolExecutor(len(self._all)) as threads:
             for worker in self._all:
                 threads.submit(worker.close)
 
 
 class Worker:
-    """A process that answers orders, one at a time, and is started when it is needed.
-    `run_options`: those of `Plan.run`; None for a worker that prices plans and runs none."""
+    """A process that answers one order at a time, and starts when it is needed. `run_options`:
+    those of `Plan.run`; None for a worker that prices plans and runs none."""
 
     def __init__(self, run_options: Mapping[str, Any] | None) -> None:
         self._run_options = run_options
@@ -164,15 +164,15 @@ def _end_with_server(server: Any) -> None:
 def _answer_unless_stopped(order: Order, run_options: Mapping[str, Any] | None) -> Answer | None:
     book, runs = Ledger(order.ledger, order.analyst), False
     try:
-        account = account_named(book, order.corpus)
+        account = share_named(book, order.corpus)
         plan = _plan(order, book, account)
         assert plan.corpus is not None
         if runs := run_options is not None:
             table = plan.run(ledger=book, **(run_options or {})).table
         else:
             request = Request.of(plan.price, plan.corpus)
-            of_ledger = ledger_section(book, request, account)
-            table = plan_table([*sections_without_ledger(plan.price, plan.corpus), of_ledger])
+            sections = sections_without_ledger(plan.price, plan.corpus)
+            table = plan_table([*sections, ledger_section(book, request, account)])
         return Answer(as_parquet(table))
     except (Exception, Stopped) as problem:
         stopped = received_signal() is not None
@@ -183,7 +183,7 @@ def _plan(order: Order, book: Ledger, account: Account) -> Plan:
     verb, options = VERBS[order.verb], dict(order.options)
     if (by := options.get("by")) is not None:
         if by not in account.groups:
-            # How a run by another column ends would reveal whether the corpus has that column.
+            # The outcome of a run by another column would reveal whether the corpus has it.
             raise UsageError(
                 f"by: the corpus's owner has declared no groups of {by[:100]!r}; declared are "
                 f"{', '.join(account.groups) or 'none'}. Nothing was spent"

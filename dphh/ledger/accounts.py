@@ -51,8 +51,8 @@ class Accounts(InNotebooks):
     ) -> None:
         # The path is resolved once: it must not name another ledger when the process changes its
         # working folder, and SQLite names the journal after the real file.
-        named = local_path_to_write("ledger", default_path() if path is None else path)
-        self.path = Path(os.path.realpath(named.expanduser()))
+        file = local_path_to_write("ledger", default_path() if path is None else path)
+        self.path = Path(os.path.realpath(file.expanduser()))
         self.analyst = analyst
         #: The ids of the runs that this object booked or continued.
         self.booked_here: set[str] = set()
@@ -63,11 +63,8 @@ class Accounts(InNotebooks):
     def __repr__(self) -> str:
         """The ledger's path, and what every account has spent and left."""
         try:
-            said = [
-                self.absent() or self.edited() or accounts_text(self.accounts()),
-                *self.uncapped_runs(),
-            ]
-            return "\n".join([f"Ledger({str(self.path)!r})", *said])
+            text = self.absent() or self.edited() or accounts_text(self.accounts())
+            return "\n".join([f"Ledger({str(self.path)!r})", text, *self.uncapped_runs()])
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
@@ -75,15 +72,15 @@ class Accounts(InNotebooks):
         try:
             refused = self.absent() or self.edited()
             accounts = self.accounts() if refused is None else []
-            told = [row for account in accounts for row in account._rows()]
-            told = told or [(refused or accounts_text(accounts),)]
-            told += [(said,) for said in self.uncapped_runs()]
+            rows = [row for account in accounts for row in account._rows()]
+            rows = rows or [(refused or accounts_text(accounts),)]
+            rows += [(line,) for line in self.uncapped_runs()]
         except LedgerError as problem:
-            told = [(str(problem),)]
-        return [("ledger", str(self.path)), *told]
+            rows = [(str(problem),)]
+        return [("ledger", str(self.path)), *rows]
 
     def uncapped_runs(self) -> list[str]:
-        """A line on the runs that no account paid for, if the ledger's owner has any."""
+        """A line on the runs that no account paid for, if there are any; none for an analyst."""
         if self.analyst is not None or self.absent() is not None:
             return []
         query = "SELECT count(*) FROM runs WHERE sequence NOT IN (SELECT run FROM charges)"
@@ -96,8 +93,8 @@ class Accounts(InNotebooks):
 
     @contextmanager
     def _changing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction of an owner's. It refuses a file that somebody edited: what is recorded
-        from here on would cover that."""
+        """A transaction in which the owner changes something. It refuses a file that somebody
+        edited, as the change would hide the edit."""
         with writing(self.path, create=create) as con:
             if (edited := edit_in(con)) is not None:
                 raise LedgerError(f"{edited}. Nothing was changed")
@@ -132,34 +129,34 @@ class Accounts(InNotebooks):
             raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
         text = canonical_json(as_recorded(corpus))
         with self._changing(create=True) as con:
-            there = next(iter(accounts_in(con, lambda own: own.account == account)), None)
-            if there is not None:
+            existing = next(iter(accounts_in(con, lambda own: own.account == account)), None)
+            if existing is not None:
                 if not replace:
-                    if if_missing and canonical_json(as_recorded(there.corpus)) == text:
-                        return there
+                    if if_missing and canonical_json(as_recorded(existing.corpus)) == text:
+                        return existing
                     raise UsageError(
                         f"The account {account!r} exists. Choose another name, change its cap with "
                         "`dphh ledger cap`, leave it as it is if it is for this corpus: "
                         "if_missing=True, or say that it is for this corpus from now on: "
                         "replace=True"
                     )
-                _refuse_other_promise(there, corpus.user, rule or there.cap.rule)
-            if there is None:
+                _refuse_other_promise(existing, corpus.user, rule or existing.cap.rule)
+            if existing is None:
                 con.execute(
                     "INSERT INTO accounts (name, source, epsilon, delta, rule) "
                     "VALUES (?, ?, ?, ?, ?)",
                     (account, text, cap.epsilon, cap.delta, cap.rule),
                 )
             else:
-                con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, there.id))
+                con.execute("UPDATE accounts SET source = ? WHERE id = ?", (text, existing.id))
             earlier = _charge_earlier_runs(con, account, corpus)
-            if there is None:
+            if existing is None:
                 record_change(con, "account", account, charged=earlier)
-            elif earlier or text != canonical_json(as_recorded(there.corpus)):
+            elif earlier or text != canonical_json(as_recorded(existing.corpus)):
                 record_change(con, "corpus", account, charged=earlier)
-            if there is None:
+            if existing is None:
                 _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
-            unknown = 0 if there else _runs_on_tables_of_no_account(con)
+            unknown = 0 if existing else _runs_on_tables_of_no_account(con)
             added = account_named(con, account)
         if unknown:
             with suppress(Notice):  # where warnings are errors: the account is made all the same
@@ -196,37 +193,38 @@ class Accounts(InNotebooks):
         """Remove an account that has no run, with its shares. One that has runs is refused: its
         data would have a fresh cap, although its releases are known."""
         with self._changing() as con:
-            found = account_named(con, account)
-            if found.runs:
+            removed = account_named(con, account)
+            if removed.runs:
                 raise UsageError(
-                    f"account: {account!r} has paid for {with_noun(found.runs, 'run')}, and what "
+                    f"account: {account!r} has paid for {with_noun(removed.runs, 'run')}, and what "
                     "was spent stays spent, so it cannot be removed. Nothing was changed. "
                     "`dphh ledger cap` with epsilon 0 refuses all further runs"
                 )
-            con.execute("DELETE FROM shares WHERE account = ?", (found.id,))
-            con.execute("DELETE FROM accounts WHERE id = ?", (found.id,))
+            con.execute("DELETE FROM shares WHERE account = ?", (removed.id,))
+            con.execute("DELETE FROM accounts WHERE id = ?", (removed.id,))
             record_change(con, "account", account)
 
     def declare_groups(self, account: str, column: str, groups: str | Sequence[str]) -> None:
         """Declare which values of a column are public, so that users may be counted within them.
-        No groups: none are public any more."""
+        Without groups, no values of the column are public any more."""
         values = checked_groups(column, groups) if groups else ()
         with self._changing() as con:
-            found = account_named(con, account)
-            if values and column in found.corpus.user:
+            declaring = account_named(con, account)
+            if values and column in declaring.corpus.user:
                 raise UsageError(
                     f"by: {column!r} identifies the users of {account!r}, so each user would be a "
                     "group: name another column. Nothing was declared"
                 )
-            before = found.groups.get(column, ())
+            before = declaring.groups.get(column, ())
             if not values and not before:
                 raise UsageError(
                     f"groups: {account!r} has no declared groups of {column!r} to withdraw"
                 )
-            now = {name: said for name, said in (found.groups | {column: values}).items() if said}
+            declared = (declaring.groups | {column: values}).items()
+            now = {name: public for name, public in declared if public}
             con.execute(
                 'UPDATE accounts SET "groups" = ? WHERE id = ?',
-                (json.dumps(now, sort_keys=True), found.id),
+                (json.dumps(now, sort_keys=True), declaring.id),
             )
             if values != before:
                 record_change(con, "groups", account)
@@ -240,14 +238,14 @@ class Accounts(InNotebooks):
         of them."""
         with reading(self.path) as con:
             # Neither what a share has left nor how long this takes may depend on others' runs.
-            found = accounts_in(
+            accounts = accounts_in(
                 con,
                 lambda own: account in (None, own.account),
                 with_bookings=self.analyst is None,
             )
             if self.analyst is None:
-                return found
-            return [replaced(share, whole=None) for share in shares_of(con, found, self.analyst)]
+                return accounts
+            return [replaced(share, whole=None) for share in shares_of(con, accounts, self.analyst)]
 
     def status(self, account: str) -> Account:
         """An account: its `cap`, the share of it that is `used`, and what a run may have now
@@ -315,10 +313,10 @@ class Accounts(InNotebooks):
     def withdraw_token(self, analyst: str) -> bool:
         """Withdraw an analyst's token; returns whether there was one."""
         with writing(self.path) as con:
-            found = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
-            if found:
+            existed = con.execute("DELETE FROM tokens WHERE analyst = ?", (analyst,)).rowcount > 0
+            if existed:
                 record_change(con, "token", None, analyst)
-        return found
+        return existed
 
     def analyst_with(self, token: str) -> str | None:
         """The analyst who has this token now, or None. It is looked up by its hash, so the time
@@ -362,7 +360,7 @@ def _refuse_other_promise(account: Account, user: tuple[str, ...], rule: Rule) -
 def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) -> list[int]:
     """Charge the account with earlier runs on its files that it has not paid for yet; returns their
     sequence numbers."""
-    found: list[int] = []
+    runs: list[int] = []
     for (source,) in con.execute("SELECT DISTINCT source FROM runs").fetchall():
         if holds(corpus, places_of(corpus_from_json(json.loads(source)))):
             charged = con.execute(
@@ -370,8 +368,8 @@ def _charge_earlier_runs(con: sqlite3.Connection, account: str, corpus: Corpus) 
                 "WHERE runs.source = ? AND name = ? RETURNING run",
                 (source, account),
             )
-            found += [run for (run,) in charged]
-    return found
+            runs += [run for (run,) in charged]
+    return runs
 
 
 def _runs_on_tables_of_no_account(con: sqlite3.Connection) -> int:
@@ -381,14 +379,14 @@ def _runs_on_tables_of_no_account(con: sqlite3.Connection) -> int:
 
 
 def _refuse_rule_unlike_earlier_payers(con: sqlite3.Connection, account: str, rule: Rule) -> None:
-    """A new account must not choose its rule by the outcomes of runs that another account paid
-    for: their rule is that of its cap too (docs/composition.md)."""
+    """Refuse a new account another rule than that of the accounts that paid for its earlier runs:
+    it might have been chosen by the outcomes of these runs (docs/composition.md)."""
     query = """
         SELECT DISTINCT payer.rule FROM charges AS own JOIN accounts AS new ON own.account = new.id
         JOIN charges AS paid ON paid.run = own.run JOIN accounts AS payer ON paid.account = payer.id
         WHERE new.name = ? AND payer.id <> new.id
     """
-    rules = {found for (found,) in con.execute(query, (account,))}
+    rules = {earlier_rule for (earlier_rule,) in con.execute(query, (account,))}
     if rules and rule not in rules:
         raise UsageError(
             f"rule: found {rule!r}, but the account that paid for earlier runs on these files has "

@@ -18,7 +18,7 @@ _RUNS = """SELECT sequence, run_id, id_given, digest, data, files, analyst, who,
     source, events, epsilon, delta, recorded, payers FROM runs"""
 _CHARGES = "SELECT run, name FROM charges JOIN accounts ON account = id"
 _CHANGES = "SELECT account, what, id, analyst, earlier, who, recorded, after, state FROM history"
-#: What a ledger only adds to, so that an earlier state of it has no other.
+#: Rows that a ledger adds and never changes, so that an earlier state of it has no others.
 _ONLY_GROWS = (
     "SELECT key FROM data_key",
     _RUNS,
@@ -48,9 +48,9 @@ def _copy_of(con: sqlite3.Connection) -> bytes:
     """The ledger as the bytes of an SQLite file, as of this transaction, without what unfinished
     runs need to go on.
 
-    A run may go on after the copy and show what it draws. Put back, the ledger must not draw the
-    same once more for one price; and the run's key, which is overwritten when it settles, must not
-    survive in a copy.
+    A run may go on after the copy and show what it draws. A ledger that is put back must not draw
+    the same again for one price; and the run's key, which is overwritten when the run settles, must
+    not survive in a copy.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         con.backup(copy)
@@ -70,22 +70,22 @@ def _check_is_earlier_copy(con: sqlite3.Connection, path: Path) -> None:
     if not exists(path):
         return
     try:
-        with reading(path) as there:
-            theirs = _what_only_grows(there)
+        with reading(path) as copy:
+            in_copy = _what_only_grows(copy)
     except LedgerError:
         raise UsageError(
             f"backup: {path} exists, is no copy of a ledger, and would be lost. Nothing was "
             "written. Name another file"
         ) from None
-    ours = _what_only_grows(con)
-    if not all(theirs[query] <= ours[query] for query in _ONLY_GROWS):
+    in_ledger = _what_only_grows(con)
+    if not all(in_copy[query] <= in_ledger[query] for query in _ONLY_GROWS):
         raise UsageError(
             f"backup: {path} has runs or changes that this ledger does not have: it is another "
             f"ledger's copy, or this ledger was edited or put back from an older one. {_STOP}"
         )
-    runs = {sequence for sequence, *_ in theirs[_RUNS]}
-    changes = ours[_CHANGES] - theirs[_CHANGES]
-    last = [max((change[at] for change in theirs[_CHANGES]), default=0) for at in (2, 6)]
+    runs = {sequence for sequence, *_ in in_copy[_RUNS]}
+    changes = in_ledger[_CHANGES] - in_copy[_CHANGES]
+    last = [max((change[column] for change in in_copy[_CHANGES]), default=0) for column in (2, 6)]
     query = "SELECT id FROM history WHERE after >= ? AND id > ? AND recorded >= ?"
     later = {number for (number,) in con.execute(query, (max(runs, default=0), *last))}
     if any(number not in later for _, _, number, *_ in changes):

@@ -56,7 +56,7 @@ class Budget:
     def may_have(self) -> str:
         """What a run may have, rounded down, so that a request for the shown numbers is granted."""
         down = Context(prec=4, rounding=ROUND_DOWN).create_decimal
-        epsilon, delta = (float(down(repr(each))) for each in (self.epsilon, self.delta))
+        epsilon, delta = (float(down(repr(number))) for number in (self.epsilon, self.delta))
         return f"may have epsilon {epsilon:.4g} at delta {delta:.4g}"
 
 
@@ -85,12 +85,12 @@ def part_of(share: float, whole: str = "") -> str:
     if share > 1:
         times = f"{math.ceil(10 * share) / 10:g}" if share <= 100 else "more than 100"
         return f"{times} times {whole or 'as much as it allows'}"
-    said = f"{share:.0%}"
+    percent = f"{share:.0%}"
     if 0 < share < 0.01:
-        said = "less than 1%"
+        percent = "less than 1%"
     elif 0.99 < share < 1:
-        said = "more than 99%"
-    return f"{said} of {whole}" if whole else said
+        percent = "more than 99%"
+    return f"{percent} of {whole}" if whole else percent
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -150,9 +150,9 @@ def fits(bookings: Sequence[Booking], cap: Cap) -> bool:
         return True
     if len(bookings) > 1:
         return False
-    (one,) = bookings  # for a single run its own theorem holds
-    claimed = one.epsilon <= cap.epsilon and one.delta <= cap.delta
-    return claimed or compose(one.events).delta(cap.epsilon) <= cap.delta
+    (booking,) = bookings  # for a single run its own theorem holds
+    claimed = booking.epsilon <= cap.epsilon and booking.delta <= cap.delta
+    return claimed or compose(booking.events).delta(cap.epsilon) <= cap.delta
 
 
 def share_used(bookings: Sequence[Booking], cap: Cap) -> float:
@@ -165,8 +165,8 @@ def share_used(bookings: Sequence[Booking], cap: Cap) -> float:
 def parts_used(bookings: Sequence[Booking], cap: Cap) -> tuple[float, float]:
     """The shares of a cap's loss, and of its delta, that these runs use."""
     most = allowed(cap)
-    took = amounts_of(bookings, most.order)
-    return _ratio(took.loss, most.loss), _ratio(took.delta, most.delta)
+    used = amounts_of(bookings, most.order)
+    return _ratio(used.loss, most.loss), _ratio(used.delta, most.delta)
 
 
 def number_that_fit(bookings: Sequence[Booking], cap: Cap, booking: Booking) -> int:
@@ -206,7 +206,7 @@ def left(bookings: Sequence[Booking], cap: Cap, delta: float | None = None) -> B
 
 
 def refusal(label: str, bookings: Sequence[Booking], cap: Cap, asked: Booking) -> str:
-    """A refusal in words: what is asked, used and left. Slow: it searches for what is left."""
+    """The text of a refusal: what is asked, used and left. Slow: it searches for what is left."""
     more = left(bookings, cap, asked.delta)
     if more.epsilon == 0:
         more = left(bookings, cap)
@@ -218,12 +218,12 @@ def refusal(label: str, bookings: Sequence[Booking], cap: Cap, asked: Booking) -
     )
 
 
-def _ratio(took: Fraction | float, whole: Fraction | float) -> float:
-    return float(took) / float(whole) if whole else (0.0 if took == 0 else math.inf)
+def _ratio(used: Fraction | float, whole: Fraction | float) -> float:
+    return float(used) / float(whole) if whole else (0.0 if used == 0 else math.inf)
 
 
 def _events(bookings: Iterable[Booking]) -> list[Event]:
-    return [event for each in bookings for event in each.events]
+    return [event for booking in bookings for event in booking.events]
 
 
 def _as_fraction(number: float) -> Fraction:
@@ -279,8 +279,8 @@ def allowed(cap: Cap) -> LossAndDelta:
 def amounts_of(bookings: Sequence[Booking], order: float | None) -> LossAndDelta:
     """The two amounts that these runs use, rounded up. Without an `order`, by the rule "sums"."""
     if order is None:
-        epsilon = sum(_as_fraction(each.epsilon) for each in bookings)
-        delta = Fraction(sum(_as_fraction(each.delta) for each in bookings))
+        epsilon = sum(_as_fraction(booking.epsilon) for booking in bookings)
+        delta = Fraction(sum(_as_fraction(booking.delta) for booking in bookings))
         return LossAndDelta(None, epsilon, delta)
     divergences: list[float] = []
     delta = Fraction(0)

@@ -16,7 +16,7 @@ from dphh.ledger.tables import login_name, seal, start_of_today
 from dphh.reader.corpus import Corpus, corpus_from_json
 from dphh.wording.lines import with_noun
 
-#: All that owners may change, as it is now: of accounts, of shares and of analysts' tokens.
+#: The present state of all that owners may change: accounts, shares and analysts' tokens.
 STATES = """
     SELECT name AS account, NULL AS analyst,
         json_array(json_array(epsilon, delta, rule), source, "groups") AS state FROM accounts
@@ -72,7 +72,7 @@ class Change(NamedTuple):
 
     @property
     def lowers_cap(self) -> bool:
-        """Whether it made a cap smaller: what was promised before then holds all the same."""
+        """Whether it made a cap smaller, so that what was promised before still holds."""
         was, now = _account(self.before), _account(self.state)
         if self.what != "cap" or was is None or now is None:
             return False
@@ -84,8 +84,9 @@ class Change(NamedTuple):
         return self.what == "groups" and f"{self.now or self.was}".startswith(f"{column}: ")
 
     def to_json(self) -> dict[str, Any]:
-        said = {**self._asdict(), "when": self.when.isoformat()}
-        return {name: said[name] for name in said if name not in ("before", "state", "earlier")}
+        fields = {**self._asdict(), "when": self.when.isoformat()}
+        internal = ("before", "state", "earlier")
+        return {name: value for name, value in fields.items() if name not in internal}
 
     def __str__(self) -> str:
         before = f", after {with_noun(self.runs, 'run')}" if self.runs else ", before any run"
@@ -101,32 +102,32 @@ class Change(NamedTuple):
 
 
 def _in_words(what: str, before: str | None, state: str | None, earlier: int) -> list[str | None]:
-    """What was in force before a change and what is since; None: nothing."""
+    """In words: what was in force before a change, and since; None: nothing."""
     if what == "token":
         return [before and "an earlier one", state and "a new one"]
     if what == "share":
-        return [each and str(Budget(*json.loads(each))) for each in (before, state)]
-    was, now = both = [_account(before), _account(state)]
-    said: list[str | None] = [each and str(each) for each in both]
+        return [share and str(Budget(*json.loads(share))) for share in (before, state)]
+    was, now = accounts = [_account(before), _account(state)]
+    texts: list[str | None] = [account and str(account) for account in accounts]
     if what == "cap":
-        said = [each and _cap_in_words(each.cap) for each in both]
+        texts = [account and _cap_in_words(account.cap) for account in accounts]
     elif was and now and what == "groups":
-        said = _groups_in_words(was.groups, now.groups)
+        texts = _groups_in_words(was.groups, now.groups)
     elif was and now:
-        # The same path leads elsewhere, as a link may; or is recorded otherwise.
+        # The same path may lead elsewhere, as a link does, or may be recorded in another form.
         where = label_of(now.corpus)
-        said = [*(corpus_change(was.corpus, now.corpus) or (where, where))]
+        texts = [*(corpus_change(was.corpus, now.corpus) or (where, where))]
     if earlier:
         runs = with_noun(earlier, "earlier run")
-        said[1] = f"{said[1]}; counted as spent: {runs} on its data"
-    return said
+        texts[1] = f"{texts[1]}; counted as spent: {runs} on its data"
+    return texts
 
 
 def _groups_in_words(was: dict[str, list[str]], now: dict[str, list[str]]) -> list[str | None]:
-    """The groups of the one column that was declared anew, or withdrawn."""
-    (column,) = [each for each in {**was, **now} if was.get(each) != now.get(each)]
-    both = [groups.get(column) for groups in (was, now)]
-    return [f"{column}: {', '.join(each)}" if each else None for each in both]
+    """The groups of the one column that changed, before and since."""
+    (column,) = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    before_and_since = [groups.get(column) for groups in (was, now)]
+    return [f"{column}: {', '.join(names)}" if names else None for names in before_and_since]
 
 
 def _cap_in_words(cap: Cap) -> str:
@@ -136,8 +137,8 @@ def _cap_in_words(cap: Cap) -> str:
 def replayed(
     con: sqlite3.Connection,
 ) -> tuple[list[Change], dict[tuple[str | None, str | None], str]]:
-    """All changes in their order; and what they have left, as `STATES`: of each account and analyst
-    the state."""
+    """All changes in their order; and the state that they have left for each account and analyst,
+    which `STATES` must also give."""
     query = """
         SELECT recorded, who, what, account, analyst, state, earlier, after, (
             SELECT count(*) FROM charges JOIN accounts ON accounts.id = charges.account
@@ -151,10 +152,10 @@ def replayed(
         when, before = datetime.fromtimestamp(day, UTC), states.pop((name, analyst), None)
         charged = tuple(json.loads(earlier))
         was, now = _in_words(what, before, state, len(charged))
-        of = before, state, charged
-        changes.append(Change(when, who, what, name, analyst, was, now, after, runs, *of))
+        raw = before, state, charged
+        changes.append(Change(when, who, what, name, analyst, was, now, after, runs, *raw))
         if what == "account":  # its shares go with it
-            states = {of: left for of, left in states.items() if of[0] != name}
+            states = {key: left for key, left in states.items() if key[0] != name}
         if state is not None:
             states[name, analyst] = state
     return changes, states
@@ -163,12 +164,13 @@ def replayed(
 def changes_in(con: sqlite3.Connection, account: str | None = None) -> list[Change]:
     """What owners changed in one account, and in the tokens of its analysts; or in all."""
     changes, _ = replayed(con)
-    # A token opens all shares of its analyst: it is of each account that gave one.
-    analysts = {each.analyst for each in changes if each.account == account}
+    # A token opens all shares of its analyst, so it belongs to each account that gave one.
+    analysts = {change.analyst for change in changes if change.account == account}
     return [
-        each
-        for each in changes
-        if account in (None, each.account) or (each.account is None and each.analyst in analysts)
+        change
+        for change in changes
+        if account in (None, change.account)
+        or (change.account is None and change.analyst in analysts)
     ]
 
 
@@ -179,8 +181,8 @@ def record_change(
     analyst: str | None = None,
     charged: Sequence[int] = (),
 ) -> None:
-    """Record an owner's change, inside the transaction that has just made it, and which earlier
-    runs were `charged` with it."""
+    """Record an owner's change, inside the transaction that has just made it, with the earlier
+    runs that it `charged`."""
     number = con.execute(
         "INSERT INTO history (account, analyst, what, earlier, who, recorded, after, state) "
         "SELECT :account, :analyst, :what, :earlier, :who, :day, coalesce(max(sequence), 0), "

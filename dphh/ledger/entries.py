@@ -21,9 +21,9 @@ Setting = dict[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of the ledger: a verb, its parameters, a corpus and a booking. Who asks and the
-    run id are no part of it. `digest` tells whether two requests are equal, `Data` whether they are
-    of the same data."""
+    """A request to the ledger: a verb, its parameters, a corpus and a booking. Who asks and the run
+    id are no part of it. Two requests are equal if their `digest` is, and read the same data if
+    their `Data` are equal."""
 
     corpus: Corpus
     verb: str
@@ -42,7 +42,7 @@ class Request:
     def digest(self) -> str:
         """A hash that is equal for equal requests. It leaves out the notes of events, where the
         data are and which account pays."""
-        asked = [
+        fields = [
             self.verb,
             self.parameters,
             [user_option(self.corpus.user), self.corpus.content.to_json()],
@@ -50,11 +50,11 @@ class Request:
             self.booking.epsilon,
             self.booking.delta,
         ]
-        return hashlib.sha256(canonical_json(asked).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(fields).encode()).hexdigest()
 
 
 class Data(NamedTuple):
-    """By what the ledger knows a run's data again (`reader/identity.py`)."""
+    """The digests by which the ledger recognises a run's data (`reader/identity.py`)."""
 
     digest: str
     #: The state of the files that had this digest, which need not be read again; None: unknown.
@@ -74,20 +74,20 @@ class StoredRelease(NamedTuple):
 
 @dataclass(frozen=True)
 class BookedRun:
-    """A run that is booked. One that is not `settled` may draw."""
+    """A run that is booked. It may draw unless it is `settled`."""
 
     run_id: str
     #: The accounts that paid; none if no account holds the data, so that nothing caps the run.
     accounts: tuple[str, ...]
     #: Whether this call booked the run; False if it was booked before.
     new: bool
-    #: A random key. What a run draws once is derived from it: a continued run gets the same again.
+    #: A random key, from which a run derives what it draws once: when it continues, the same again.
     key: bytes = field(default=b"", repr=False)
     attempt: int = 1
     settled: bool = False
     #: The digest of its data; None for a test's run.
     data: str | None = field(default=None, repr=False)
-    #: Where they were, of a run that was booked before.
+    #: Where its data were, for a run that was booked before.
     where: tuple[str, ...] = ()
 
 
@@ -120,8 +120,8 @@ class Entry:
         return Booking(self.events, self.epsilon, self.delta)
 
     def promises_nothing(self, user: tuple[str, ...] | None) -> str | None:
-        """Why it promises nothing, or nothing to those whom these columns identify; None if it
-        does."""
+        """Why the run promises nothing, or nothing to the users that these columns identify; None
+        if it promises something."""
         if self.is_test:
             return "a test's run, made with a seed: NOT private, and its release must not leave"
         if user is not None and self.corpus.user != user:

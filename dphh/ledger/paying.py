@@ -1,12 +1,12 @@
-"""Who pays for a run: the accounts that have its files, or that it names; and whether their caps
-allow it.
+"""Who pays for a run: the accounts that have its files, or the one that it names; and whether their
+caps allow it.
 
 An account of files has paths: files, folders, globs or addresses. A request's file is the account's
 if its real path is in one of these folders or matches one of these globs. Nothing else is compared:
-a file that was copied, moved or written anew elsewhere is another corpus (docs/threats.md).
+a file that was copied, moved or rewritten elsewhere is another corpus (docs/threats.md).
 
-`payers_of` and `check_caps` are asked inside the caller's transaction, on its connection, by the
-owner or by an `analyst`.
+`payers_of` and `check_caps` run inside the caller's transaction, on its connection, for the owner
+or for an `analyst`.
 """
 
 # Globs and addresses stay strings: pathlib would change the text that engines get.
@@ -89,11 +89,11 @@ def check_caps(
                 f"Refused: {analyst} has no share of {payers[0].label}. Nothing was "
                 "spent. Only the account's owner can give one."
             )
-    for each in [*shares, *([] if shares_only else payers)]:
-        same_user = each.corpus.user == request.corpus.user
-        if same_user and fits([*each.bookings, request.booking], each.cap):
+    for payer in [*shares, *([] if shares_only else payers)]:
+        same_user = payer.corpus.user == request.corpus.user
+        if same_user and fits([*payer.bookings, request.booking], payer.cap):
             continue
-        if analyst is not None and each in payers:
+        if analyst is not None and payer in payers:
             # An analyst must not learn what others have spent, nor of other accounts.
             raise BudgetRefused(
                 "Refused: your share allows this run, but what is left for all who may ask "
@@ -101,11 +101,11 @@ def check_caps(
             )
         if not same_user:  # a misspelled option, and no budget that is used up
             raise UsageError(
-                f"Refused: {each.label} protects {unit_and_columns(each.corpus.user)}, but "
+                f"Refused: {payer.label} protects {unit_and_columns(payer.corpus.user)}, but "
                 f"this run counts them by user={user_option(request.corpus.user)!r}, which "
                 "does not protect them. Nothing was spent. Use the account's user columns."
             )
-        raise BudgetRefused(refusal(each.label, each.bookings, each.cap, request.booking))
+        raise BudgetRefused(refusal(payer.label, payer.bookings, payer.cap, request.booking))
 
 
 # Where a corpus is, and whether an account has it.
@@ -120,18 +120,18 @@ def label_of(corpus: Corpus) -> str:
 
 
 def places_of(corpus: Corpus) -> frozenset[str]:
-    """Where a corpus is, for `holds` to compare: the paths of its files with links resolved; and
-    its patterns and addresses, because a folder may be empty now, and a store is not listed."""
+    """The paths of a corpus that `holds` compares: those of its files with links resolved; and its
+    patterns and addresses, because a folder may be empty now, and a store is not listed."""
     if corpus.kind != "path":
         return frozenset()
     resolve_links = cache(os.path.realpath)
-    ways_to = cache(lambda folder: {*_paths_to(folder, resolve_links)})
-    ways = set()
+    paths_to = cache(lambda folder: {*_paths_to(folder, resolve_links)})
+    paths = set()
     for file in corpus.local_files:
         folder, name = os.path.split(file)
-        ways |= {_resolved(file, resolve_links), *(f"{way}/{name}" for way in ways_to(folder))}
-    ways |= {_with_links_resolved(place) for place in corpus.where}
-    return frozenset(way.replace(os.sep, "/") for way in ways)
+        paths |= {_resolved(file, resolve_links), *(f"{path}/{name}" for path in paths_to(folder))}
+    paths |= {_with_links_resolved(place) for place in corpus.where}
+    return frozenset(path.replace(os.sep, "/") for path in paths)
 
 
 def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
@@ -139,7 +139,7 @@ def holds(account_corpus: Corpus, places: frozenset[str]) -> bool:
     if account_corpus.kind != "path":
         return False
     owned = [_with_links_resolved(place).replace(os.sep, "/") for place in account_corpus.where]
-    for own, place in product([each.split("/") for each in owned], places):
+    for own, place in product([path.split("/") for path in owned], places):
         parts = place.split("/")
         # A store is not listed, so the account also holds the addresses above its own.
         if _is_or_holds(own, parts) or (is_remote(place) and _is_or_holds(parts, own)):
@@ -157,10 +157,10 @@ def would_read(corpus: Corpus, file: Path) -> bool:
     if corpus.kind != "path":
         return False
     name = absolute_place(file)
-    there = places_of(replace_corpus(corpus, where=(escaped_glob(name),), listed=None))
+    places = places_of(replace_corpus(corpus, where=(escaped_glob(name),), listed=None))
     return any(
-        holds(replace_corpus(corpus, where=(each,)), there) and not is_skipped(name, each)
-        for each in map(parquet_pattern, corpus.where)
+        holds(replace_corpus(corpus, where=(pattern,)), places) and not is_skipped(name, pattern)
+        for pattern in map(parquet_pattern, corpus.where)
     )
 
 
@@ -199,8 +199,8 @@ def _resolved(file: str, resolve_links: Callable[[str], str]) -> str:
 
 
 def _paths_to(folder: str, resolve_links: Callable[[str], str]) -> Iterator[str]:
-    """The paths of a folder: for each folder on the way one with the links resolved up to there. So
-    a link in an account's folder is the account's."""
+    """The paths of a folder: for each folder above it, the path with links resolved up to there. So
+    a link that lies in an account's folder belongs to the account."""
     parts = folder.split("/")
     for end in range(2, len(parts) + 1):
         if ".." not in parts[end:]:
@@ -219,11 +219,11 @@ def _with_links_resolved(place: str) -> str:
 
 
 def _is_or_holds(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a path matches the pattern, or lies in what matches it. Both are split at "/"."""
-    for at, part in enumerate(pattern):
+    """Whether a path, or a folder above it, matches the pattern. Both are split at "/"."""
+    for depth, part in enumerate(pattern):
         if part == "**":
-            deeper = range(at, len(path) + 1)
-            return any(_is_or_holds(pattern[at + 1 :], path[deep:]) for deep in deeper)
-        if at == len(path) or not (part == path[at] or fnmatchcase(path[at], part)):
+            starts = range(depth, len(path) + 1)
+            return any(_is_or_holds(pattern[depth + 1 :], path[start:]) for start in starts)
+        if depth == len(path) or not (part == path[depth] or fnmatchcase(path[depth], part)):
             return False
     return True

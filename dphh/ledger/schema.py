@@ -117,8 +117,8 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 
 def default_path() -> Path:
     """The path in the variable DPHH_LEDGER, else `dphh/ledger.sqlite` in the user's data folder."""
-    if named := os.environ.get("DPHH_LEDGER"):
-        return Path(named)
+    if file := os.environ.get("DPHH_LEDGER"):
+        return Path(file)
     if (unnamed := _unnamed_path()) is None:
         raise LedgerError(
             "No place for the ledger: this user has no home folder. "
@@ -128,7 +128,7 @@ def default_path() -> Path:
 
 
 def _unnamed_path() -> Path | None:
-    """The path of the ledger that a user has without naming one."""
+    """The path of a user's ledger if none is named; None without a home folder."""
     data = dphh_folder("XDG_DATA_HOME", ".local/share")
     return None if data is None else data / "ledger.sqlite"
 
@@ -156,8 +156,8 @@ def absent_message(path: Path) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection; if there is no ledger yet, and its path is the one that nobody has to
-    name, one to an empty ledger in memory."""
+    """A read-only connection; to an empty ledger in memory, if the path is the one that nobody has
+    to name and no ledger is there yet."""
     _refuse_misspelled(path)
     with (
         one_call_at_a_time,
@@ -190,8 +190,8 @@ def exists(path: Path) -> bool:
 
 @contextmanager
 def writing(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One immediate transaction: committed as a whole when the block ends, or not at all. Makes the
-    ledger if there is none, and if `create` or its path is the one that nobody has to name."""
+    """One immediate transaction: committed as a whole when the block ends, or not at all. A missing
+    ledger is made if `create`, or if its path is the one that nobody has to name."""
     if not create:
         _refuse_misspelled(path)
     with one_call_at_a_time, _explain_errors(path, "write"):
@@ -219,8 +219,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _wait_for_lock(con: sqlite3.Connection, path: Path, first: str) -> None:
-    """Execute the first statement that needs the file's lock. A job that waits for it says so, or
-    its log looks as if it hung."""
+    """Execute the first statement that needs the file's lock. A long wait is announced, so that a
+    job's log does not look as if the job hung."""
     try:
         con.execute(f"PRAGMA busy_timeout = {int(1000 * SILENT_SECONDS)}")
         con.execute(first)

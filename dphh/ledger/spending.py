@@ -14,7 +14,7 @@ from dphh.reader.corpus import Corpus, as_recorded, unit_and_columns, unit_in_wo
 from dphh.wording.lines import visible_text, with_noun, wrapped
 from dphh.wording.notebook import InNotebooks
 
-#: What is said of a corpus that no account holds, and what caps it on each surface.
+#: A message about a corpus that no account holds, and the calls that cap it.
 UNCAPPED = "no account holds this corpus"
 WHAT_CAPS = "`dphh ledger add`, `Ledger.add`, `dphh_add_corpus` cap it"
 
@@ -31,9 +31,9 @@ class Account(InNotebooks):
     bookings: tuple[Booking, ...]
     #: Columns by which users may be counted, each with the values that the owner declared public.
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    #: How many of its runs count other users than it protects, and promise these nothing.
+    #: How many of its runs count other users than it protects; these promise its users nothing.
     runs_of_others: int = 0
-    #: How many of its runs are tests', made with a seed, and promise nobody anything.
+    #: How many of its runs are tests', made with a seed; these promise nobody anything.
     test_runs: int = 0
     analyst: str | None = None  # whose share this is
     whole: Account | None = None  # the account, if this is a share
@@ -54,17 +54,17 @@ class Account(InNotebooks):
 
     @cached_property
     def one_more(self) -> Budget:
-        """What one more run may have; under a share at most what the account has left."""
+        """What one more run may have; for a share, at most what the account has left."""
         own = budget.left(self.bookings, self.cap)
         if self.whole is None:
             return own
         # What the share and the account have left is compared at one delta: one more run may have
         # the smaller epsilon.
-        of_all = budget.left(self.whole.bookings, self.whole.cap, own.delta)
-        if of_all.epsilon == 0:
-            of_all = self.whole.one_more
-            own = budget.left(self.bookings, self.cap, of_all.delta)
-        return min(own, of_all, key=lambda each: each.epsilon)
+        whole = budget.left(self.whole.bookings, self.whole.cap, own.delta)
+        if whole.epsilon == 0:
+            whole = self.whole.one_more
+            own = budget.left(self.bookings, self.cap, whole.delta)
+        return min(own, whole, key=lambda rest: rest.epsilon)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -86,7 +86,7 @@ class Account(InNotebooks):
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the ledger would answer to a request now. A later request may find other accounts."""
+    """The ledger's answer to a request if it came now. A later one may find other accounts."""
 
     #: The accounts that would pay, first the named one; for an analyst, the share of that one.
     accounts: tuple[Account, ...]
@@ -117,9 +117,9 @@ def account_lines(account: Account) -> list[str]:
             "that few people hold may appear. Each run uses some of both; the percentage is of the "
             "part that is used more"
         )
-    warned = warnings_of(account.cap.epsilon, account.cap.delta)
+    warnings = warnings_of(account.cap.epsilon, account.cap.delta)
     adding = f"how runs add up ({account.cap.rule}): {rule}"
-    return [guarantee_and_usage(account), adding, *(f"warning: {each}" for each in warned)]
+    return [guarantee_and_usage(account), adding, *(f"warning: {text}" for text in warnings)]
 
 
 def guarantee_and_usage(account: Account) -> str:
@@ -149,8 +149,8 @@ def usage_phrase(account: Account) -> str:
     more = account.one_more
     if not account.runs:
         return f"nothing of it is used; a first run {more.may_have}"
-    far = f"{part_of(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
+    used = f"{part_of(account.used)} of it is used, by {with_noun(account.runs, 'run')}"
     if more.epsilon == 0:
-        return f"{far}; no run may follow"
-    of_noise = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""
-    return f"{far}; one more{of_noise} {more.may_have}"
+        return f"{used}; no run may follow"
+    of_verbs = " of items, ngrams or counts" if account.cap.rule == "divergence" else ""
+    return f"{used}; one more{of_verbs} {more.may_have}"

@@ -1,4 +1,4 @@
-"""What the ledger's tables have: accounts and shares, and of runs what they stored."""
+"""Reads the ledger's tables: accounts, shares, and what runs have stored."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ SECONDS_PER_DAY = 24 * 60 * 60
 RELEASED = "the release"
 
 
-#: What changes of a run until it is settled.
+#: The columns of a run that change until it is settled.
 _UNTIL_SETTLED = ("state", "changed", "attempts", "key", "setting", "manifest")
 
 
 def seal_of(row: Mapping[str, Any]) -> str:
     """A hash of a run's or a change's row, so that an edit of one of its values is seen. It leaves
     out what still changes."""
-    said = {name: value for name, value in row.items() if name != "seal"}
-    if said.get("attempts") is not None and said["state"] != "settled":
-        said = {name: value for name, value in said.items() if name not in _UNTIL_SETTLED}
-    return hashlib.sha256(canonical_json(said).encode()).hexdigest()
+    sealed = {name: value for name, value in row.items() if name != "seal"}
+    if sealed.get("attempts") is not None and sealed["state"] != "settled":
+        sealed = {name: value for name, value in sealed.items() if name not in _UNTIL_SETTLED}
+    return hashlib.sha256(canonical_json(sealed).encode()).hexdigest()
 
 
 def seal(con: sqlite3.Connection, table: str, number: int | None) -> None:
@@ -53,22 +53,22 @@ def accounts_in(
     *,
     with_bookings: bool = True,
 ) -> list[Account]:
-    """The accounts for whose corpus `which` is true, with the bookings of the runs that they
-    paid for, unless these are not asked for. Reading those of all accounts takes long."""
+    """The accounts for whose corpus `which` is true. `with_bookings`: with those of the runs that
+    they paid for, which takes long for all accounts."""
     query = 'SELECT id, name, source, epsilon, delta, rule, "groups" FROM accounts ORDER BY id'
     return [
-        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, *unkept)
+        Account(number, name, corpus, Cap(epsilon, delta, rule), bookings, groups, *without_promise)
         for number, name, text, epsilon, delta, rule, declared in con.execute(query)
         if which(corpus := corpus_from_json(json.loads(text), account=name))
         for groups in [{by: tuple(values) for by, values in json.loads(declared).items()}]
         for bookings in [bookings_of(con, number) if with_bookings else ()]
-        for unkept in [_runs_that_promise_nothing(con, number) if bookings else ()]
+        for without_promise in [_runs_that_promise_nothing(con, number) if bookings else ()]
     ]
 
 
 def _runs_that_promise_nothing(con: sqlite3.Connection, account_id: int) -> tuple[int, int]:
-    """How many of an account's runs count other users than it protects: runs from before it; and
-    how many are tests'."""
+    """How many of an account's runs count other users than it protects, as runs from before it may;
+    and how many are tests'."""
     query = """
         SELECT
             count(*) FILTER (WHERE json_extract(runs.source, '$.user')
@@ -98,10 +98,10 @@ def bookings_of(
         SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
         WHERE account = :account AND (:analyst IS NULL OR analyst = :analyst) ORDER BY sequence
     """
-    found = con.execute(query, {"account": account_id, "analyst": analyst})
+    runs = con.execute(query, {"account": account_id, "analyst": analyst})
     return tuple(
         Booking(events_from_json(json.loads(events)), epsilon, delta)
-        for events, epsilon, delta in found
+        for events, epsilon, delta in runs
     )
 
 
@@ -115,8 +115,8 @@ def shares_of(
     """
     shares = []
     for whole in accounts:
-        asked = {"account": whole.id, "analyst": analyst}
-        for name, epsilon, delta in con.execute(query, asked).fetchall():
+        values = {"account": whole.id, "analyst": analyst}
+        for name, epsilon, delta in con.execute(query, values).fetchall():
             cap = Cap(epsilon, delta, whole.cap.rule if delta > 0 else default_rule(delta))
             own = bookings_of(con, whole.id, name)
             shares.append(replaced(whole, cap=cap, bookings=own, analyst=name, whole=whole))
@@ -138,15 +138,15 @@ def login_name() -> str:
 
 
 def number_of_unfinished_run(con: sqlite3.Connection, run: BookedRun) -> int:
-    """The sequence number of a run that has not settled. By its key it is told from a run with the
-    same id in a ledger that was put in this one's place."""
+    """The sequence number of a run that has not settled. Its key distinguishes it from a run with
+    the same id in a ledger that was put in this one's place."""
     query = "SELECT sequence FROM runs WHERE run_id = ? AND key = ?"
-    if (found := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
+    if (row := con.execute(query, (run.run_id, run.key)).fetchone()) is None:
         raise UnknownRunError(
             f"Run {run.run_id} is not going on in this ledger: another process has settled it, or "
             "the ledger was replaced. Its price stays spent."
         )
-    return int(found[0])
+    return int(row[0])
 
 
 def store(con: sqlite3.Connection, run: int, draw_name: str, data: bytes) -> None:
@@ -155,22 +155,22 @@ def store(con: sqlite3.Connection, run: int, draw_name: str, data: bytes) -> Non
 
 def stored_rows(con: sqlite3.Connection, run: int, draw_name: str) -> bytes | None:
     query = "SELECT data FROM drawn WHERE run = ? AND name = ?"
-    found = con.execute(query, (run, draw_name)).fetchone()
-    return None if found is None else found["data"]
+    row = con.execute(query, (run, draw_name)).fetchone()
+    return None if row is None else row["data"]
 
 
-def stored_release(con: sqlite3.Connection, found: sqlite3.Row) -> StoredRelease:
-    parquet = stored_rows(con, found["sequence"], RELEASED)
+def stored_release(con: sqlite3.Connection, run: sqlite3.Row) -> StoredRelease:
+    parquet = stored_rows(con, run["sequence"], RELEASED)
     if parquet is None:
         raise LedgerError(
-            f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
+            f"Run {run['run_id']} has no release: its state is {run['state']}. Its price "
             "stays spent; the same request with this run id continues it, unless the ledger was "
             "put back from a copy."
         )
-    return StoredRelease(json.loads(found["manifest"]), parquet)
+    return StoredRelease(json.loads(run["manifest"]), parquet)
 
 
 def row_of_run(con: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
     query = "SELECT * FROM runs WHERE run_id = ?"
-    found: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
-    return found
+    row: sqlite3.Row | None = con.execute(query, (run_id,)).fetchone()
+    return row
