@@ -33,7 +33,7 @@ def compare(
         dphh.compare(dphh.items, corpus, delta=1e-7, epsilon=[0.5, 1, 2], max_items=[10, 50])
 
     A row for each plan: the options that vary; `users`, how many must hold an item so that it is
-    found with probability 0.9, and the same by length, `users_1` and so on; `users_many_from` and
+    found with probability 0.9, and the same by length, `users_2` and so on; `users_many_from` and
     `_to`, the same where each of them holds as many other words as people do; `interval`, how many
     users the intervals of what is found reach to either side; `share`, which part of the corpus's
     cap a run takes; `runs_left`, how many such runs the ledger would still grant; and `refused`,
@@ -84,7 +84,7 @@ def _row_of_plan(
             raise  # so would every other plan
         return {**row, "users": None, "refused": str(problem)}
     row["users"] = made.finds.users
-    row |= {f"users_{n}": users for n, users in made.finds.users_by_length}
+    row |= {f"users_{n}": users for n, users in made.finds.users_by_length if n > 1}
     if (many := made.finds.users_of_many) is not None:
         _, row["users_many_from"], row["users_many_to"] = many
     if made.counting is not None:

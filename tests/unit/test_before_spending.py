@@ -213,6 +213,11 @@ def test_more_for_counts_narrows_intervals_and_takes_more_users_to_be_found():
     assert default["interval"].to_list() == [some]
 
 
+def test_one_column_has_the_users_of_one_word():
+    found = dphh.compare(dphh.ngrams, max_n=3, delta=1e-8, epsilon=1.0, method="dpne")
+    assert [name for name in found.columns if "users" in name] == ["users", "users_2", "users_3"]
+
+
 def test_a_run_that_fits_alone_takes_all_and_one_that_never_fits_takes_more(corpus, ledger):
     whole, never = dphh.compare(
         "items", corpus, ledger=ledger, delta=1e-6, epsilon=[1.0, 2.0]

@@ -394,3 +394,9 @@ def test_a_run_cut_short_after_its_histogram_goes_on_with_what_it_drew(people, l
     assert again.to_arrow().equals(whole.to_arrow())
     levels = (release.manifest["levels"] for release in (again, whole))
     assert next(levels) == next(levels)
+
+
+def test_a_plan_says_what_becomes_of_who_holds_more_than_max_held():
+    for max_held, said in ((2, True), (3, False), (None, False)):
+        note = counts(corpus(), of=WORDS, max_held=max_held, **BUDGET).finds.note
+        assert ("users who hold more than 2 of these count for less in each" in note) == said

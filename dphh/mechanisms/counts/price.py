@@ -201,6 +201,11 @@ def users_needed_by_interval(level: CountsLevel) -> Finds:
         note = "every item of the list is released, whether or not any user holds it"
         if level.held_sigma:
             note += f"; if the run chooses max_held={level.max_items}"
+    if level.max_items < level.keys and not level.held_sigma:
+        note += (
+            f"; users who hold more than {level.max_items:,} of these count for less in each, and "
+            "intervals reach further up by it: where many do, leave max_held out"
+        )
     # The noised weight that the interval begins `below` under is likely to be this much off.
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FINDING_PROBABILITY)
     return Finds(
