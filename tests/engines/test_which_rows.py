@@ -110,7 +110,7 @@ def test_what_asks_more_than_one_row_is_refused(where: str, said: str) -> None:
         ({"where": "Country = 'DE'"}, "no column 'Country'; did you mean 'country'"),
         ({"where": "current_date > day"}, "no column 'current_date'"),
         ({"where": "day > 'yesterday'"}, "where: Conversion Error"),
-        ({"since": "day=yesterday"}, "where: Conversion Error"),
+        ({"since": "day=yesterday"}, "since, until: found 'yesterday'"),
         ({"where": "tags > 3"}, "where: "),
         ({"where": "length(what)"}, "the condition gives BIGINT"),
     ],
