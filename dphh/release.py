@@ -54,7 +54,7 @@ class Release(Exports, InNotebooks):
     #: Whether the run that returned it has paid: `False` where it is an earlier run's, for nothing;
     #: None if no run did, as of a release that was loaded.
     spent: bool | None = field(default=None, repr=False)
-    #: What the folder is called from which it was loaded: pages name a release so that has no rows.
+    #: The name of the folder it was loaded from. A page shows it if no condition on rows names it.
     name: str = ""
 
     def __len__(self) -> int:

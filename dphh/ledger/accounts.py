@@ -134,12 +134,7 @@ class Accounts(InNotebooks):
                 if not replace:
                     if if_missing and canonical_json(as_recorded(existing.corpus)) == text:
                         return existing
-                    raise UsageError(
-                        f"The account {account!r} exists. Choose another name, change its cap with "
-                        "`dphh ledger cap`, leave it as it is if it is for this corpus: "
-                        "if_missing=True, or say that it is for this corpus from now on: "
-                        "replace=True"
-                    )
+                    raise _account_exists_error(account)
                 _refuse_other_promise(existing, corpus.user, rule or existing.cap.rule)
             if existing is None:
                 con.execute(
@@ -152,20 +147,13 @@ class Accounts(InNotebooks):
             earlier = _charge_earlier_runs(con, account, corpus)
             if existing is None:
                 record_change(con, "account", account, charged=earlier)
+                _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
             elif earlier or text != canonical_json(as_recorded(existing.corpus)):
                 record_change(con, "corpus", account, charged=earlier)
-            if existing is None:
-                _refuse_rule_unlike_earlier_payers(con, account, cap.rule)
             unknown = 0 if existing else _runs_on_tables_of_no_account(con)
             added = account_named(con, account)
         if unknown:
-            with suppress(Notice):  # where warnings are errors: the account is made all the same
-                warn(
-                    f"{with_noun(unknown, 'earlier run')} on tables in memory that no account paid "
-                    "for: the ledger does not know whether they read these data, and counts none "
-                    "as spent",
-                    Notice,
-                )
+            _warn_of_unknown_runs(unknown)
         return added
 
     @checked_call
@@ -323,13 +311,31 @@ class Accounts(InNotebooks):
         that this takes discloses nothing about existing tokens."""
         with reading(self.path) as con:
             query = "SELECT analyst FROM tokens WHERE sha256 = ?"
-            found = con.execute(query, (_hash_of(token),)).fetchone()
-        return None if found is None else str(found[0])
+            row = con.execute(query, (_hash_of(token),)).fetchone()
+        return None if row is None else str(row[0])
 
     def analysts(self) -> list[str]:
         """The analysts who have a token."""
         with reading(self.path) as con:
             return [name for (name,) in con.execute("SELECT analyst FROM tokens ORDER BY 1")]
+
+
+def _account_exists_error(account: str) -> UsageError:
+    return UsageError(
+        f"The account {account!r} exists. Choose another name, change its cap with `dphh ledger "
+        "cap`, leave it as it is if it is for this corpus: if_missing=True, or say that it is for "
+        "this corpus from now on: replace=True"
+    )
+
+
+def _warn_of_unknown_runs(runs: int) -> None:
+    """Tell the owner of a new account that it does not pay for these runs."""
+    with suppress(Notice):  # where warnings are errors: the account is made all the same
+        warn(
+            f"{with_noun(runs, 'earlier run')} on tables in memory that no account paid for: the "
+            "ledger does not know whether they read these data, and counts none as spent",
+            Notice,
+        )
 
 
 # The functions below run inside the caller's transaction, on its connection.

@@ -21,11 +21,11 @@ from dphh.privacy.counts import losses_of_keys, upper_quantile
 from dphh.udfs.arrays import Floats, Integers
 from dphh.udfs.rules.counts import Weighing
 
-#: Of the error, the part for bounds on losses, of all things at once; and of an interval's share,
-#: the part for the bound on x that the bound on what holders lost needs.
+#: The part of the error for bounds on all losses at once; and the part of an interval's share of
+#: the error for the bound on x, which the bound on what holders lost needs.
 _LOST_SHARE, _X_SHARE = Fraction(1, 10), 0.1
-#: Of the error of a sum, the part for its high end by losses; and of an interval's share, the part
-#: for its high end by what holders lost. With the low end and bounds on losses: 0.94 of the error.
+#: The part of a sum's error for its high end by losses; and the part of an interval's share for its
+#: high end by what holders lost. With the low end and bounds on losses these are 0.94 of the error.
 _LOSSES_PART, _HOLDERS_PART = 0.3, Fraction(1, 5)
 
 
@@ -38,7 +38,7 @@ class NoisedCounts:
     losses: Integers
     weighing: Weighing
     sigma: int
-    #: Of each count.
+    #: The key of each count.
     keys: Integers
 
     @property
@@ -81,7 +81,7 @@ def changes(
     """How each count of `later` differs from that of `earlier`, of things of which `candidates`
     were counted before any was shown."""
     share = Fraction(len(later.estimates), candidates)
-    low, high = of_all = _combined([later], [earlier], share, confidence)
+    low, high = shown = _combined([later], [earlier], share, confidence)
     while True:
         sign = np.where(low > 0, 1, 0) - np.where(high < 0, 1, 0)
         least = Fraction(max(int(np.count_nonzero(sign)), 1), candidates)
@@ -89,15 +89,16 @@ def changes(
             break
         share = least
         low, high = _combined([later], [earlier], share, confidence)
-    # Of all else the interval is that of one of all that are shown, with 0, which it may be.
-    low = np.where(sign == 0, np.minimum(of_all[0], 0), low)
-    high = np.where(sign == 0, np.maximum(of_all[1], 0), high)
+    # Without a clear change, the interval is the first one, for all that is shown, widened to 0.
+    low = np.where(sign == 0, np.minimum(shown[0], 0), low)
+    high = np.where(sign == 0, np.maximum(shown[1], 0), high)
     return Changes(later.estimates - earlier.estimates, low, high, sign)
 
 
 def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, Integers, Integers]:
-    """The sums of counts in several groups of a release, and their intervals. Each holds with this
-    probability, where all that was counted is shown. Who is in several groups counts in each."""
+    """The sums of counts in several groups of a release, with the ends of their intervals. Each
+    interval holds with this probability, if all that was counted is shown. A user in several groups
+    counts in each."""
     low, high = _combined(groups, (), Fraction(1), confidence)
     if groups[0].weighing.losses:
         _, by_holders = _combined(groups, (), _HOLDERS_PART, confidence)
@@ -109,27 +110,29 @@ def total(groups: Sequence[NoisedCounts], confidence: float) -> tuple[Integers, 
 
 
 def _most_by_losses(groups: Sequence[NoisedCounts], confidence: float) -> Integers:
-    """The most that counts of a release add up to, by its losses, whose noises and those of the
-    counts are one Gaussian: a group's own loss is in one of them, that of several groups in all."""
+    """The most that the counts of groups add up to, by the release's losses. The noises of losses
+    and of counts add up to one Gaussian: a group's own loss is in one count, that of users of
+    several groups in all counts."""
     weighing, sigma = groups[0].weighing, groups[0].sigma
-    said = [losses_of_keys(each.losses, weighing, each.keys) for each in groups]
-    lost, noises = _sum(lost for lost, _ in said), said[0][1]
-    of_losses = len(groups) + (noises - 1) * len(groups) ** 2
+    losses = [losses_of_keys(counts.losses, weighing, counts.keys) for counts in groups]
+    lost, noises = _sum(lost for lost, _ in losses), losses[0][1]
+    variance_of_losses = len(groups) + (noises - 1) * len(groups) ** 2
     variance, rounding = _noise(groups)
-    spread = np.sqrt(variance + of_losses * (sigma / weighing.loss_unit) ** 2)
+    spread = np.sqrt(variance + variance_of_losses * (sigma / weighing.loss_unit) ** 2)
     reach = upper_quantile((1 - confidence) * _LOSSES_PART) * spread + rounding
-    most = _sum(each.estimates for each in groups) + reach
+    most = _sum(counts.estimates for counts in groups) + reach
     most = most + (lost + len(groups) * noises / 2) / weighing.loss_unit
     whole: Integers = np.floor(most).astype(np.int64)
     return whole
 
 
 def has_most(groups: Sequence[NoisedCounts], confidence: float) -> NDArray[np.bool_]:
-    """Of each thing, a row for each group: whether it has more than all others together. With this
-    probability none is wrongly said to, where all that was counted is shown."""
+    """Whether a group has more of a thing than all others together: a row for each group, a column
+    for each thing. With this probability no entry for a thing is wrongly True, if all that was
+    counted is shown."""
     more = []
     for group in groups:
-        others = [each for each in groups if each is not group]
+        others = [other for other in groups if other is not group]
         low, _ = _combined([group], others, Fraction(1, len(groups)), confidence)
         more.append(low > 0)
     return np.array(more)
@@ -141,8 +144,8 @@ def _combined(
     share: Fraction,
     confidence: float,
 ) -> tuple[Integers, Integers]:
-    """Intervals for sums of counts less other counts; each fails with so large a share of the error
-    at most."""
+    """Intervals for sums of counts less other counts; each fails with at most this share of the
+    error."""
     every = (*added, *subtracted)
     failing = 1 - Fraction(confidence)
     are_bounded = any(counts.weighing.losses for counts in every)
@@ -151,10 +154,11 @@ def _combined(
     variance, rounding = _noise(every)
     reach = upper_quantile(side * (1 - _X_SHARE * are_bounded)) * np.sqrt(variance) + rounding
 
-    def lost_users(those: Sequence[NoisedCounts]) -> Floats:
-        failing_x = side * _X_SHARE / max(len(those), 1)
-        lost_of_each = (counts.lost_users(failing_x, float(lost / len(every))) for counts in those)
-        return sum(lost_of_each, start=np.zeros(1))
+    def lost_users(side_counts: Sequence[NoisedCounts]) -> Floats:
+        failing_x = side * _X_SHARE / max(len(side_counts), 1)
+        failing_losses = float(lost / len(every))
+        lost_by_count = (counts.lost_users(failing_x, failing_losses) for counts in side_counts)
+        return sum(lost_by_count, start=np.zeros(1))
 
     middle = _sum(counts.estimates for counts in added)
     middle = middle - _sum(counts.estimates for counts in subtracted)
@@ -165,9 +169,9 @@ def _combined(
 
 
 def _noise(every: Sequence[NoisedCounts]) -> tuple[Floats, Floats]:
-    """The variance of the noise of all these together, in squares of users, and by how much
-    rounding may have moved their sum: of a noised weight to a grid unit when it was drawn, and to a
-    user when it was shown."""
+    """The variance of the sum of these counts' noises, in squares of users; and the most that
+    rounding may have moved the sum: a noised weight is rounded to a grid unit when it is drawn, and
+    to a user when it is shown."""
     variance = _sum((counts.sigma / counts.unit) ** 2 for counts in every)
     return variance, _sum(1 / (2 * counts.unit) + 0.5 for counts in every)
 

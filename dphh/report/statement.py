@@ -138,7 +138,7 @@ def statement_as_json(book: Ledger, account: str | None) -> dict[str, Any]:
         if payer or not run.accounts
     ]  # fmt: skip
     if payer is None:
-        accounts = [each.to_json() for each in book.accounts()]
+        accounts = [listed.to_json() for listed in book.accounts()]
         return {"accounts": accounts, "runs_of_no_account": runs}
     history = [change.to_json() for change in book.history(payer.name)]
     return {**payer.to_json(), "runs": runs, "history": history}

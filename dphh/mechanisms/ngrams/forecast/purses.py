@@ -1,7 +1,7 @@
-"""How the levels share mu^2, and users divide their purses: by public numbers, which decide what is
-found; the promise holds for any. What is known of purses are noised numbers of users, by how far
-they can climb and by what part of a purse they have left. Purses, their mean, and how many are
-empty are private.
+"""How the levels share mu^2, and how users divide their purses. Both follow from public numbers,
+which decide what is found; the promise holds for any such numbers. Public about purses are only
+noised numbers of users, by how far they can climb and by the part of a purse that they have left.
+Purses, their mean, and how many are empty are private.
 """
 
 from __future__ import annotations
