@@ -1,4 +1,4 @@
-"""What owners changed: each change is recorded as the state that it left, and told in words."""
+"""Changes that owners made: each is recorded as the state that it left, and described in words."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Entry:
     changed: datetime  # the day on which the run came into its state
     who: str  # the login name under which the run was asked for: a note, not a proof
     analyst: str | None  # the analyst who asked for the run at the gateway
-    #: Of a settled run, the version of dphh and the engine that made it.
+    #: The version of dphh and the engine that made a settled run.
     made_with: str | None = None
     table_sha256: str | None = None  # and the hash of its table, which its manifest has
     is_test: bool = False  # made with a seed: its release is not private

@@ -194,7 +194,7 @@ def intervals_lines(price: Price) -> Lines:
 
 
 def ledger_lines(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> Lines:
-    """Of which file the lines are, who would pay for a run, what is left, and whether it would be
+    """The ledger's file, who would pay for a run, what is left, and whether the run would be
     refused."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
