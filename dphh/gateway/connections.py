@@ -110,12 +110,7 @@ class Server(uvicorn.Server):
     answers."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        end_runs: Callable[[], None],
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        self, app: ASGIApp, end_runs: Callable[[], None], *, host: str = "127.0.0.1", port: int = 0
     ) -> None:
         self._end_runs = end_runs
         super().__init__(

@@ -26,12 +26,7 @@ from dphh.ledger.entries import canonical_json, check_name
 from dphh.ledger.paying import corpus_of_files, holds, places_of
 from dphh.ledger.schema import absent_message, default_path, exists, reading, writing
 from dphh.ledger.spending import Account, accounts_text
-from dphh.ledger.tables import (
-    account_named,
-    account_names,
-    accounts_in,
-    shares_of,
-)
+from dphh.ledger.tables import account_named, account_names, accounts_in, shares_of
 from dphh.reader.corpus import Corpus, as_recorded, corpus_from_json, unit_and_columns
 from dphh.reader.paths import local_path_to_write
 from dphh.wording.lines import with_noun
@@ -43,11 +38,7 @@ class Accounts(InNotebooks):
     """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(
-        self,
-        path: str | Path | None = None,
-        analyst: str | None = None,
-        *,
-        create: bool = False,
+        self, path: str | Path | None = None, analyst: str | None = None, *, create: bool = False
     ) -> None:
         # The path is resolved once: it must not name another ledger when the process changes its
         # working folder, and SQLite names the journal after the real file.
@@ -227,9 +218,7 @@ class Accounts(InNotebooks):
         with reading(self.path) as con:
             # Neither what a share has left nor how long this takes may depend on others' runs.
             accounts = accounts_in(
-                con,
-                lambda own: account in (None, own.account),
-                with_bookings=self.analyst is None,
+                con, lambda own: account in (None, own.account), with_bookings=self.analyst is None
             )
             if self.analyst is None:
                 return accounts

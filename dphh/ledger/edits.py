@@ -17,13 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import (
-    DIGEST_FIELD,
-    as_release_table,
-    digest_of,
-    release_file,
-    stored_table,
-)
+from dphh.columns import DIGEST_FIELD, as_release_table, digest_of, release_file, stored_table
 from dphh.errors import DphhError
 from dphh.ledger.budget import Booking, Budget, events_booked
 from dphh.ledger.changes import STATES, replayed

@@ -17,13 +17,7 @@ from dphh.privacy.counts import checked_confidence
 from dphh.report.counting import noised_counts
 from dphh.report.phrases import with_visible_controls
 from dphh.report.rows import may_share_rows, rows_line
-from dphh.report.sentences import (
-    Manifest,
-    Released,
-    counting_of,
-    groups_of,
-    has_every_given_item,
-)
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of, has_every_given_item
 from dphh.wording.lines import one_line
 
 #: A difference rose if its interval lies above 0, fell if below; else there is no clear change.

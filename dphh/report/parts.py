@@ -14,13 +14,7 @@ from dphh.report.change import sides_of
 from dphh.report.moves import Comparison, before_and_now, comparison, name_of
 from dphh.report.phrases import Findings, findings_of
 from dphh.report.rows import released_in_words
-from dphh.report.sentences import (
-    Manifest,
-    Released,
-    counting_of,
-    groups_of,
-    has_every_given_item,
-)
+from dphh.report.sentences import Manifest, Released, counting_of, groups_of, has_every_given_item
 
 #: How many phrases come first of each kind: of the highest numbers, risen, fallen.
 MOST_FINDINGS = 3

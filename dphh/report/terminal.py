@@ -15,14 +15,7 @@ from dphh.report.sentences import (
     number_of_items,
     promise_with_unit,
 )
-from dphh.wording.lines import (
-    one_line,
-    padded,
-    terminal_columns,
-    width_of,
-    with_noun,
-    wrapped,
-)
+from dphh.wording.lines import one_line, padded, terminal_columns, width_of, with_noun, wrapped
 
 #: About how many lines a terminal shows of a release's items. All of its tables show the same
 #: number of items, each with one line, or a line for each group.
