@@ -256,10 +256,19 @@ class Rows:
             finally:
                 with suppress(duckdb.Error):  # the step's own error is the one to raise
                     self.con.remove_function("dphh_gathered")
+        self._forget_rows()
         if gathering.holds_null_users:  # a file was replaced since `open` has looked
             raise CorpusError(ROWS_WITHOUT_USER_MESSAGE)
         words.close()
         return _gathered_rows(gathering)
+
+
+    def _forget_rows(self) -> None:
+        """Free the memory of rows that a frame or a table has: none is read after users are
+        gathered."""
+        self.con.execute("DROP TABLE IF EXISTS kept_rows")
+        if self._corpus.kind != "path":
+            self.con.unregister(SOURCE_TABLE_NAME)
 
 
 def check_columns(corpus: Corpus) -> None:

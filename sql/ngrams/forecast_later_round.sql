@@ -10,31 +10,23 @@
 
 -- A user who spends s adds floor(isqrt(s) g / |g|_2) to each gram: squares that sum to s at most. A
 -- block is a row of whole users; purses stand beside them, in the same order.
-CREATE TEMP TABLE next_purses AS
-WITH
-
-users_of_round AS (
-    SELECT
-        held.block,
-        dphh_later_round_contributions(
-            held.lengths, held.keys, purses.purse, $g, $spending
-        ) AS made
-    FROM positions AS held
-    INNER JOIN purses ON held.block = purses.block
-)
-
+CREATE TEMP TABLE users_of_round AS
 SELECT
-    users_of_round.block,
-    users_of_round.made.contributions,
-    users_of_round.made.purse
+    held.block,
+    dphh_later_round_contributions(held.lengths, held.keys, purses.purse, $g, $spending) AS made
+FROM positions AS held
+INNER JOIN purses ON held.block = purses.block;
+
+CREATE TEMP TABLE next_purses AS
+SELECT users_of_round.block, users_of_round.made.purse
 FROM users_of_round;
 
 CREATE TEMP TABLE later_round AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(contributions) AS contribution
-    FROM next_purses
+    SELECT unnest(made.contributions) AS contribution
+    FROM users_of_round
 ),
 
 histogram AS (

@@ -3,28 +3,20 @@
 -- the purse, or what is left of it.
 -- In, private: purses. Out, private: next_purses; round_1_sums (key, weight), for
 -- forecast_users.sql.
+CREATE TEMP TABLE users_of_round AS
+SELECT block, dphh_purse_counts(purse, $spending) AS made
+FROM purses;
+
 CREATE TEMP TABLE next_purses AS
-WITH
-
-users_of_round AS (
-    SELECT
-        block,
-        dphh_purse_counts(purse, $spending) AS made
-    FROM purses
-)
-
-SELECT
-    users_of_round.block,
-    users_of_round.made.contributions,
-    users_of_round.made.purse
+SELECT users_of_round.block, users_of_round.made.purse
 FROM users_of_round;
 
 CREATE TEMP TABLE round_1_sums AS
 WITH
 
 users_contributions AS (
-    SELECT unnest(contributions) AS contribution
-    FROM next_purses
+    SELECT unnest(made.contributions) AS contribution
+    FROM users_of_round
 )
 
 SELECT contribution.key, CAST(sum(contribution.weight) AS BIGINT) AS weight

@@ -116,8 +116,10 @@ class DuckDBHost(OneProcessHost):
         `execute`, which releases the lock, and only finished rows are fetched.
         """
         with replace_duckdb_errors(step):
-            self._execute(f"CREATE OR REPLACE TEMP TABLE answer AS {query(step)}", parameters)
-            return self.con.table("answer").to_arrow_table()
+            self._execute(f"CREATE TEMP TABLE answer AS {query(step)}", parameters)
+            rows = self.con.table("answer").to_arrow_table()
+            self.con.execute("DROP TABLE answer")
+            return rows
 
     def _execute(self, text: str, parameters: dict[str, Any]) -> None:
         """Execute the statements of a step, each with the parameters that it names. An object is

@@ -164,7 +164,7 @@ def draw_late_rounds(
     weight, purpose = int(counted_for**0.5), "ngrams/forecast, late purses"
     counts = users_counted(host, bins, PURSE_PARTS * (top - 1), weight, purpose)
     # counts (top level, part of a purse): noised, how many users
-    host.drop("user_counts", "round_1_sums")
+    host.drop("users_of_round", "user_counts", "round_1_sums")
     purses = PursesSeen(counts, full_purse, full_purse / 3)
     worths = [each.worth(purses.mean(least_climb=place)) for place, each in enumerate(undecided)]
     found = []

@@ -69,10 +69,11 @@ SATURATION = 2 * PLAIN_WEIGHT**2
 HELD_DEVIATIONS = 6.0
 #: No forecast of a listed word is less, since its logarithm is taken.
 _LEAST_FORECAST = 1e-9
-#: The tables of a round in the engine, which are dropped after it.
+#: The tables of round 1, which only round 1 reads, and those of both rounds: dropped after them.
+ROUND_1_TABLES = "forecasts", "lifts", "public_grams", "round_1_sums", "user_counts", "noised"
 ROUND_TABLES = (
-    "forecasts", "lifts", "public_grams", "classes", "round_1_sums", "user_counts", "noised",
-    "undecided", "absent", "planned", "later_round", "absent_counts", "thresholds", "spurious",
+    "classes", "undecided", "absent", "planned", "later_round", "absent_counts", "thresholds",
+    "spurious",
 )  # fmt: skip
 #: The steps of round 1, and of a round after it.
 ROUND_1 = "forecast_round_1", "forecast_cells", "forecast_users", "user_counts"
@@ -277,7 +278,9 @@ def first_round(
     sizes = np.zeros((len(valid.sizes), len(bins.starts)), dtype=np.int64)
     sizes.ravel()[cells] = grams
     weights = weights_of_bins(spending)
-    return sizes, users_counted(host, bins, len(weights), weights, purpose)
+    users = users_counted(host, bins, len(weights), weights, purpose)
+    host.drop(*ROUND_1_TABLES)
+    return sizes, users
 
 
 def users_counted(
@@ -338,6 +341,7 @@ def draw_later_round(host: Host, planned: Any, bins: Bins, spending: Spending, p
     # brought to users: the weight of each gram's cell
     host.run("forecast_later_round", spending=Lookup(spending), **noise_parameters(bins, purpose))
     # later_round (key, name, cell, first, second); absent_counts (cell, grams, nonpositive)
+    host.drop("users_of_round")
     host.rename_replacing("next_purses", "purses")
     # purses (block, purse), after the round
     return host.take("forecast_nonpositive_counts")
