@@ -262,7 +262,6 @@ class Rows:
         words.close()
         return _gathered_rows(gathering)
 
-
     def _forget_rows(self) -> None:
         """Free the memory of rows that a frame or a table has: none is read after users are
         gathered."""
