@@ -14,7 +14,8 @@ import polars as pl
 
 from dphh.errors import UsageError
 from dphh.plan import Plan, verb_function
-from dphh.reader.corpus import CORPUS_OPTIONS, Corpus, schema_of_frame
+from dphh.reader.corpus import CORPUS_OPTIONS, Corpus
+from dphh.reader.sources import schema_of_frame
 from dphh.registry import VERBS, Verb
 from dphh.sql import identifier
 from dphh.wording.lines import one_line

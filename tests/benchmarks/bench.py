@@ -1,7 +1,7 @@
 """Each verb beside the exact query that one would write without privacy: time and memory.
 
     python -m tests.benchmarks.bench [WORD ...] [--size N] [--users N] [--engines duckdb,polars]
-        [--memory 3GB] [--threads 2] [--data DIR]
+        [--memory 3GB] [--threads 2] [--frame] [--data DIR]
 
 runs the rows of TABLE with a WORD in their names. Every line is a process of its own: its whole
 seconds, imports and planning included, the processor seconds of all threads, which say more on a
@@ -135,7 +135,12 @@ def privately(row: Row, way: str, engine: str, path: str, asked: argparse.Namesp
     verb, options = row.private[way]
     # What the exact queries split by.
     words = {"split": "white space", "lower": False} if row.content == "text" else {}
-    corpus = dphh.Corpus(path, user="who", **{row.content: "what"}, **words)
+    source: Any = path
+    if asked.frame:
+        import polars as pl
+
+        source = pl.scan_parquet(path)
+    corpus = dphh.Corpus(source, user="who", **{row.content: "what"}, **words)
     price = {} if verb == "ldp_trie" else COST
     plan = getattr(dphh, verb)(corpus, **{**price, **options})
     limits = {"threads": asked.threads, "memory_limit": asked.memory} if engine == "duckdb" else {}
@@ -169,6 +174,7 @@ def show(name: str, row: Row, asked: argparse.Namespace, folder: Path) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench", name]
         command += ["--child", way, how, str(path), "--threads", str(asked.threads)]
         command += ["--memory", asked.memory] if asked.memory else []
+        command += ["--frame"] if asked.frame else []
         cpu, seconds, megabytes = measured(*command)
         base = base or cpu
         print(f"{f'{way}, {how}':<28}{cpu:>8.1f}{cpu / base:>8.1f}{seconds:>9.1f}"
@@ -182,6 +188,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, help="of running text")
     parser.add_argument("--engines", default="duckdb,polars")
     parser.add_argument("--threads", type=int, default=2, help="of DuckDB")
+    parser.add_argument("--frame", action="store_true", help="dphh gets a lazy Polars frame")
     parser.add_argument("--memory", help="what DuckDB may take, such as 3GB")
     parser.add_argument("--data", type=Path, default=HERE.parent / "shared" / "data")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
