@@ -661,6 +661,8 @@ def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, 
 
 #: All have more to say than they may.
 TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
+#: Half of their words have a character that nobody may report.
+FOREIGN = [(user, list(word)) for user in range(12) for word in ("éa", "aé", "ab", "é")]
 
 
 class BeginAlike(SeededRandomness):
@@ -681,6 +683,7 @@ class BeginAlike(SeededRandomness):
 )
 @example(rows=TALKATIVE, contributions=1, keep=6, draws=SeededRandomness, seed=1)
 @example(rows=TALKATIVE, contributions=1, keep=6, draws=BeginAlike, seed=1)
+@example(rows=FOREIGN, contributions=2, keep=6, draws=SeededRandomness, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
     engine, sampling, rows, contributions, keep, draws, seed
