@@ -23,8 +23,9 @@ LIMITED := --timeout=300
 # Each test is in one of three lines: docs/architecture.md says which.
 QUICK := not slow and not published and not spark
 
+# Three at a time on two cores, as those of the gateway wait.
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -m "$(QUICK)" -n 2 --dist worksteal $(LIMITED) $(ARGS)
+	$(BIN)/python -m pytest -m "$(QUICK)" -n 3 --dist worksteal $(LIMITED) $(ARGS)
 
 # Long statistics, kills by the dozen, memory limits, examples in full, the papers' tables.
 test-slow: $(VENV)/ready
