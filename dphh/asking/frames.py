@@ -6,6 +6,7 @@ runs. `frames.pyi` has the methods written out, for editors and type checkers: `
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, TypeVar
@@ -125,7 +126,7 @@ def _with_columns(frame: _Frame, options: dict[str, Any]) -> tuple[_Frame, dict[
     columns: dict[str, pl.Expr] = {}
 
     def name_of(option: str, value: pl.Expr) -> str:
-        _check_one_row(option, value)
+        _check_one_row(option, value, schema)
         if value.meta.is_column():
             return value.meta.output_name()
         name = _name(value)
@@ -166,12 +167,12 @@ def _name(expression: pl.Expr) -> str:
     return " ".join(str(expression).replace('"', "'").split())
 
 
-def _check_one_row(option: str, expression: pl.Expr) -> None:
-    """Refuse an expression that Polars does not call row-separable, such as an aggregate taken by
-    mistake. That each row is made of its own user's rows is the caller's promise."""
+def _check_one_row(option: str, expression: pl.Expr, schema: pl.Schema) -> None:
+    """Refuse an expression that looks at other rows than its own: it could show one user's text as
+    everybody's, and no theorem covers it."""
     if expression.meta.has_multiple_outputs():
         raise UsageError(f"{option}: found {expression}, which is several columns; give one")
-    if not _is_of_one_row(expression):
+    if not _is_of_one_row(expression, schema):
         raise UsageError(
             f"{option}: found {one_line(str(expression))}, which dphh cannot see to be made from "
             "each row alone, as aggregates, windows, ranks and Python's functions are not; make "
@@ -179,14 +180,51 @@ def _check_one_row(option: str, expression: pl.Expr) -> None:
         )
 
 
-def _is_of_one_row(expression: pl.Expr) -> bool:
-    """Whether Polars calls the expression and all of its parts row-separable."""
+#: Of Polars' expressions, as Polars writes them: those that are made of one row if their parts are.
+_PLAIN = {"Column", "Literal", "Alias", "BinaryExpr", "Ternary", "Cast"}
+#: Kinds of functions and functions that are made of one row if all arguments but the first are
+#: constants: others read such an argument as a whole column, as `is_in` and `replace` do.
+_OF_ONE_COLUMN = {
+    *("StringExpr", "TemporalExpr", "ListExpr", "ArrayExpr", "StructExpr"),
+    *("IsNull", "IsNotNull", "IsNan", "IsNotNan", "IsFinite", "IsInfinite", "Not", "IsIn"),
+    *("Replace", "ReplaceStrict", "Round", "Floor", "Ceil", "Abs", "Negate", "Hash", "Cut"),
+}
+#: Those that are made of one row, whatever columns their arguments are.
+_OF_SEVERAL_COLUMNS = {
+    *("ConcatHorizontal", "Format", "Coalesce", "FillNull", "AsStruct", "IsBetween", "Clip"),
+    *("MaxHorizontal", "MinHorizontal", "SumHorizontal", "AllHorizontal", "AnyHorizontal"),
+}
+
+
+def _is_of_one_row(expression: pl.Expr, schema: pl.Schema) -> bool:
+    """Whether it and all of its parts are made row by row, as far as Polars says."""
+    meta = expression.meta
     try:
-        return expression.meta.is_row_separable() and all(
-            map(_is_of_one_row, expression.meta.pop())
-        )
-    except pl.exceptions.PolarsError:  # raised for functions of Python
+        [(kind, node)] = json.loads(meta.serialize(format="json")).items()
+        parts = meta.pop()[::-1]
+    except (pl.exceptions.PolarsError, AttributeError, ValueError):  # of Python, or not to be seen
         return False
+    if not (meta.is_row_separable() and all(_is_of_one_row(part, schema) for part in parts)):
+        return False
+    if kind == "Cast":  # the codes of categories hang on which values came first
+        kinds = [node["dtype"], *(str(schema.get(name)) for name in meta.root_names())]
+        return "Categorical" not in str(kinds)
+    if kind != "Function":
+        return kind in _PLAIN
+    names = {*_names_of_function(node["function"])}
+    if names & _OF_SEVERAL_COLUMNS:
+        return True
+    constants = not any(part.meta.root_names() for part in parts[1:])
+    return constants and bool(names & _OF_ONE_COLUMN) and "Sample" not in names
+
+
+def _names_of_function(function: Any) -> Iterator[str]:
+    """Its kind, if it has one, and its name: {"StringExpr": {"Split": false}}."""
+    while isinstance(function, dict) and len(function) == 1:
+        [(name, function)] = function.items()
+        yield name
+    if isinstance(function, str):
+        yield function
 
 
 _CORPUS_DOC = "The frame as a corpus, for `dphh.check`, `compare`, `evaluate` and the ledger."
