@@ -270,7 +270,7 @@ class _AnswersForOwner:
             return {}
         query = "SELECT current_setting('memory_limit'), current_setting('threads')"
         with con.cursor() as cursor, duckdb.connect() as fresh:
-            (limits,), (defaults,) = (con.execute(query).fetchall() for con in (cursor, fresh))
+            (limits,), (defaults,) = (each.execute(query).fetchall() for each in (cursor, fresh))
         settings = zip(("memory_limit", "threads"), limits, defaults, strict=True)
         return {name: limit for name, limit, default in settings if limit != default}
 
